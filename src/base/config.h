@@ -1,0 +1,50 @@
+/*
+ * Settings: one table, read from the environment (and a file), checked before anything starts.
+ *
+ * Used by the spawner (which starts everything), the api process and platformctl. The values come from the operator, never
+ * from the network. Links nothing but libc, because root-side code uses it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+
+struct config {
+        char *listen;            /* SANDBOX_LISTEN, "address:port" */
+        char *data_dir;          /* SANDBOX_DATA_DIR, absolute */
+        char *image;             /* SANDBOX_IMAGE: a folder, .erofs or .squashfs; found beside the program if unset */
+        char *admin_key;         /* SANDBOX_ADMIN_KEY, or empty: generated on the first start */
+        char *user;              /* SANDBOX_USER: user of the api process; empty: a number from the range below */
+        char *log_level;         /* SANDBOX_LOG_LEVEL: debug, info, warning, error */
+        char *database;          /* SANDBOX_DATABASE; empty: SQLite in the data folder */
+        int64_t uid_base;        /* SANDBOX_UID_BASE: first of the 65537 host UIDs that sandboxes use */
+        int64_t warm_pool;       /* SANDBOX_WARM_POOL */
+        int64_t max_concurrent;  /* SANDBOX_MAX_CONCURRENT: runs at a time */
+        int64_t queue_max;       /* SANDBOX_QUEUE_MAX: requests that may wait for a sandbox */
+        int64_t queue_timeout_s; /* SANDBOX_QUEUE_TIMEOUT_SECONDS: how long one may wait */
+        int64_t body_max_bytes;  /* SANDBOX_BODY_MAX_BYTES */
+        int64_t connections_per_address; /* SANDBOX_CONNECTIONS_PER_ADDRESS */
+        int64_t request_timeout_s;       /* SANDBOX_REQUEST_TIMEOUT_SECONDS: header and body as a whole */
+        int64_t execute_timeout_s;       /* default time limit of a run: 20 */
+        int64_t execute_max_timeout_s;   /* SANDBOX_EXECUTE_MAX_TIMEOUT_S */
+        int64_t rate_limit;              /* SANDBOX_RATE_LIMIT: requests a minute and key; 0: off */
+        int64_t template_max_forks;      /* SANDBOX_TEMPLATE_MAX_FORKS: a template is renewed after so many */
+        int64_t template_max_age_s;      /* SANDBOX_TEMPLATE_MAX_AGE_SECONDS */
+        int64_t output_keep_bytes;       /* SANDBOX_OUTPUT_KEEP_BYTES: kept of each stream */
+        int64_t output_max_bytes;        /* SANDBOX_OUTPUT_MAX_BYTES: more ends the run */
+        /* Read and checked now, of use later: */
+        int64_t session_idle_s, sessions_per_project, max_sessions, conversation_ttl_s;
+};
+
+/*
+ * Fills every setting from `environ` over the defaults. Refuses unknown SANDBOX_* names, values of the wrong type and
+ * values out of range; the error names the variable, the value, what is allowed. 0 or a negative errno.
+ */
+int config_load(struct config *config, struct err *e);
+void config_deinit(struct config *config);
+
+/* What `--help-config` prints: every setting with its default, range and meaning, from the same table. */
+void config_print_help(FILE *out);

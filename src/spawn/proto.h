@@ -1,0 +1,100 @@
+/*
+ * THE PRIVILEGE BOUNDARY: every message between the api process and the spawner.
+ *
+ * The api process is unprivileged and reads bytes from the network; the spawner is root and builds sandboxes. They share
+ * one SOCK_SEQPACKET socket pair and this header, nothing else. Every message is one `struct spawn_message` of fixed
+ * size; descriptors travel beside it (SCM_RIGHTS). There are no strings, no pointers, no paths and no lengths in it. The
+ * spawner takes the api process for hostile: a message of another size, an unknown type, a value out of range or an id
+ * that is not its own ends the connection, and with it the service.
+ *
+ * Data (code, input, output, files) never crosses here: it flows over the descriptors that SPAWN_READY carries, straight
+ * between the api process and the sandbox; see frames.h.
+ *
+ * Life of a sandbox:   CREATE → READY (parked) → CLAIM → EXITED
+ *                      CREATE → CREATE_FAILED          READY → EXITED (a parked one died, or was KILLed)
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define SPAWN_PROTOCOL_VERSION 1
+
+/* Limits of one snippet sandbox. Both sides know them; the spawner enforces them, the api process reports them. */
+#define SANDBOX_MEMORY_BYTES (UINT64_C(512) << 20)
+#define SANDBOX_CPU_PERCENT 100 /* of one CPU */
+#define SANDBOX_PIDS 128        /* processes and threads, the room's init and the snippet included */
+#define SANDBOX_WORKDIR_BYTES (UINT64_C(128) << 20)
+#define SANDBOX_WORKDIR_INODES 16384
+#define SANDBOX_TMP_BYTES (UINT64_C(64) << 20)
+#define SANDBOX_TMP_INODES 8192
+#define SANDBOX_SHM_BYTES (UINT64_C(64) << 20)
+#define SANDBOX_OPEN_FILES 1024
+#define SANDBOX_UID 65532 /* "nonroot", the only user inside; GID alike */
+
+#define SPAWN_TIMEOUT_MAX_MS 120000
+
+enum spawn_type {
+        /* api → spawner */
+        SPAWN_CREATE = 1, /* request: chosen by the caller, comes back; profile */
+        SPAWN_CLAIM,      /* sandbox; timeout_ms: the clock starts now */
+        SPAWN_KILL,       /* sandbox; reason: SPAWN_END_OUTPUT, SPAWN_END_CANCELLED or SPAWN_END_RETIRED */
+
+        /* spawner → api */
+        SPAWN_HELLO = 64,    /* version, max_sandboxes: the first message */
+        SPAWN_READY,         /* request, sandbox; SPAWN_READY_FDS descriptors in the order of enum spawn_ready_fd */
+        SPAWN_CREATE_FAILED, /* request; step (enum sandbox_step of sandbox/steps.h), error: a positive errno */
+        SPAWN_EXITED,        /* sandbox; reason, wait_status, cpu_us, memory_peak: it is gone, its descriptors are at end */
+        SPAWN_TEMPLATE,      /* template_state, template_generation: news of the fork server */
+};
+
+enum spawn_profile {
+        SPAWN_PROFILE_SNIPPET = 1, /* data-science image, forked from the template, no network */
+};
+
+/* Why a sandbox ended: the first cause wins. */
+enum spawn_end {
+        SPAWN_END_EXIT = 1,  /* its main process ended by itself; wait_status says how */
+        SPAWN_END_TIMEOUT,   /* the time given with CLAIM was over */
+        SPAWN_END_MEMORY,    /* the kernel killed a process of it for memory */
+        SPAWN_END_OUTPUT,    /* KILLed by the api process: too much output */
+        SPAWN_END_CANCELLED, /* KILLed by the api process: nobody waits for it any more */
+        SPAWN_END_RETIRED,   /* KILLed while parked: too old, or the service stops */
+        SPAWN_END_LOST,      /* its room died, or the spawner could not go on with it */
+};
+
+enum spawn_template_state { SPAWN_TEMPLATE_STARTING = 1, SPAWN_TEMPLATE_SERVING, SPAWN_TEMPLATE_FAILED };
+
+/* Descriptors of SPAWN_READY, in this order. All are close-on-exec and owned by the receiver. */
+enum spawn_ready_fd {
+        SPAWN_FD_CLAIM,  /* stream socket to the runner in the sandbox: frames.h, "claim channel" */
+        SPAWN_FD_WORK,   /* stream socket to the room's init: frames.h, "work channel" */
+        SPAWN_FD_STDOUT, /* read end of a pipe */
+        SPAWN_FD_STDERR, /* read end of a pipe */
+        SPAWN_READY_FDS
+};
+
+/* A sandbox's name: 128 random bits, never used twice. */
+struct sandbox_id {
+        uint64_t high, low;
+};
+
+struct spawn_message {
+        uint32_t type; /* enum spawn_type */
+        uint32_t version;
+        uint64_t request;
+        struct sandbox_id sandbox;
+        uint32_t profile;
+        uint32_t timeout_ms;
+        uint32_t reason;
+        int32_t wait_status; /* as waitpid(2) gives it; meaningless if the main process never ran */
+        uint32_t step;
+        int32_t error;
+        uint64_t cpu_us; /* since CLAIM, all processes */
+        uint64_t memory_peak;
+        uint32_t max_sandboxes;
+        uint32_t template_state;
+        uint64_t template_generation;
+        uint64_t template_forks; /* made by this generation so far */
+};
+
+_Static_assert(sizeof(struct spawn_message) == 104, "the layout is the contract: no padding, no surprises");
