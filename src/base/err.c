@@ -32,7 +32,7 @@ int err_set_field(struct err *e, int code, const char *field, const char *format
 }
 
 int err_wrap(struct err *e, const char *format, ...) {
-        char context[sizeof(e->message)], whole[2 * sizeof(e->message)];
+        char context[sizeof(e->message)], whole[2 * sizeof(e->message) + 4];
         if (!e)
                 return 0;
 

@@ -97,4 +97,4 @@ struct spawn_message {
         uint64_t template_forks; /* made by this generation so far */
 };
 
-_Static_assert(sizeof(struct spawn_message) == 104, "the layout is the contract: no padding, no surprises");
+_Static_assert(sizeof(struct spawn_message) == 96, "the layout is the contract: no padding, no surprises");
