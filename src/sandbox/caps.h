@@ -1,0 +1,22 @@
+/*
+ * Capabilities: give them up for good.
+ *
+ * Runs in every process that starts with privilege and goes on without: the child that becomes a snippet, a room's init,
+ * the api process. Raw system calls, because libcap would be one more library in all of them. Works on the calling thread.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define CAP_BIT(number) (UINT64_C(1) << (number))
+
+/*
+ * Empties every set: bounding, ambient, inheritable, permitted, effective; locks the securebits so that neither exec of a
+ * setuid-root file nor uid 0 gives any back; reads all of it back. If the caller does not hold CAP_SETPCAP, the bounding
+ * set and the securebits stay (they bind nothing without privilege) only if it holds no capability at all; else it is an
+ * error. 0 or a negative errno.
+ */
+int caps_drop_all(void);
+
+/* As above, but keeps `mask` (CAP_BIT(CAP_…) | …) effective, permitted and in the bounding set; nothing inheritable. */
+int caps_keep_only(uint64_t mask);
