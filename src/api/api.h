@@ -1,0 +1,33 @@
+/*
+ * The api process's context: what every handler may reach.
+ *
+ * One process, one thread, one loop. Made by main.c in the order in which it stands here, torn down in reverse.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdint.h>
+
+struct auth;
+struct config;
+struct engine;
+struct http_server;
+struct loop;
+struct metrics;
+struct store;
+
+struct api {
+        const struct config *config;
+        struct loop *loop;
+        struct metrics *metrics;
+        json_t *environment;  /* environment.json of the image, or an empty object */
+        struct store *store;  /* projects and keys */
+        struct auth *auth;    /* keys of requests, rates */
+        struct engine *engine; /* pool and runs; talks to the spawner */
+        struct http_server *http;
+        uint64_t started_ns; /* clock_now_ns() */
+        int exit_status;
+};
+
+/* Ends the process's loop; `why` goes into the log. For what cannot be gone on with, such as a lost spawner. */
+void api_quit(struct api *api, int exit_status, const char *why);

@@ -1,0 +1,31 @@
+/*
+ * The run engine as the rest of the api process sees it: pool, queue, running sandboxes, the talk with the spawner.
+ *
+ * Runs in the api process. `spawner_fd` is the socket pair of spawn/proto.h.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct api;
+struct engine;
+
+/*
+ * Takes over `spawner_fd` and starts to fill the pool. When the spawner is gone or breaks the protocol, the engine calls
+ * api_quit. 0 or a negative errno. Called after the process has jailed itself.
+ */
+int engine_new(struct api *api, int spawner_fd, struct engine **ret);
+void engine_free(struct engine *engine);
+
+/* True from the first sandbox that was ready, as long as the template serves or a sandbox is parked: /readyz. */
+bool engine_is_ready(const struct engine *engine);
+
+/* Pool, queue, running sandboxes, template: the body of GET /v1/status. A new reference, or NULL. */
+json_t *engine_status(const struct engine *engine);
+
+/* Sets the gauges of metrics.h to what is true now; called before /metrics is written. */
+void engine_update_metrics(struct engine *engine);
+
+/* No new runs from now on (they get 503); retires what is parked; calls `done` once when no run is left. */
+void engine_drain(struct engine *engine, void (*done)(void *data), void *data);
