@@ -1,0 +1,1 @@
+"""What the end-to-end and adversarial tests share: a running service, a client, a view from the host."""
