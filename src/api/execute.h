@@ -1,0 +1,12 @@
+/*
+ * POST /v1/execute: from a decoded request to a run, and from its end to the reply.
+ *
+ * Runs in the api process. The request is hostile bytes that were checked only as far as http.h says.
+ */
+#pragma once
+
+struct api;
+struct http_request;
+
+/* Handler of the route. Answers at once if the request is refused, else when the run has ended. */
+void execute_handle(struct api *api, struct http_request *request);

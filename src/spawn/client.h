@@ -1,0 +1,60 @@
+/*
+ * The api process's stub of the privilege boundary: what it may ask of the spawner, and the news that come back.
+ *
+ * Runs in the api process. The spawner is trusted, but the link is checked all the same: a message of another size, type
+ * or version, or with another number of descriptors than its type has, means that the two programs do not belong
+ * together, and ends the service as the loss of the spawner does.
+ *
+ * Nothing here waits: a request is one message on the socket, and every answer is a callback from the loop.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/loop.h"
+#include "spawn/proto.h"
+
+struct spawn_client;
+
+struct spawn_exit {
+        struct sandbox_id sandbox;
+        enum spawn_end reason;
+        int wait_status;
+        uint64_t cpu_us;
+        uint64_t memory_peak;
+};
+
+struct spawn_template_news {
+        enum spawn_template_state state;
+        uint64_t generation;
+        uint64_t forks;
+};
+
+/* All are called from the loop, with the `data` of spawn_client_new. None may free the client. */
+struct spawn_handler {
+        void (*on_hello)(void *data, uint32_t max_sandboxes);
+        /* The SPAWN_READY_FDS descriptors belong to the handler from here on. */
+        void (*on_ready)(void *data, uint64_t request, struct sandbox_id sandbox, const int *fds);
+        void (*on_failed)(void *data, uint64_t request, uint32_t step, int error);
+        void (*on_exited)(void *data, const struct spawn_exit *end);
+        void (*on_template)(void *data, const struct spawn_template_news *news);
+        /* The spawner is gone or talks nonsense. Called once; nothing is called after it. */
+        void (*on_lost)(void *data, const char *why);
+};
+
+/* `sock` is owned by the client from here on, also on failure. 0 or negative errno. */
+int spawn_client_new(struct loop *loop, int sock, const struct spawn_handler *handler, void *data,
+                     struct spawn_client **ret);
+void spawn_client_free(struct spawn_client *client);
+
+/*
+ * Requests. They cannot fail: what the socket does not take at once is sent from the loop, in order, and when the socket
+ * is dead the reading side notices and calls on_lost.
+ */
+void spawn_create(struct spawn_client *client, uint64_t request, enum spawn_profile profile);
+void spawn_claim(struct spawn_client *client, struct sandbox_id sandbox, uint32_t timeout_ms);
+void spawn_kill(struct spawn_client *client, struct sandbox_id sandbox, enum spawn_end reason);
+
+static inline int sandbox_id_equal(struct sandbox_id a, struct sandbox_id b) {
+        return a.high == b.high && a.low == b.low;
+}
