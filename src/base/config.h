@@ -1,8 +1,8 @@
 /*
  * Settings: one table, read from the environment (and a file), checked before anything starts.
  *
- * Used by the spawner (which starts everything), the api process and platformctl. The values come from the operator, never
- * from the network. Links nothing but libc, because root-side code uses it.
+ * Used by the spawner (which starts everything), the api process and platformctl. The values come from the operator,
+ * never from the network. Links nothing but libc, because root-side code uses it.
  */
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/log.h"
 
 struct config {
         char *listen;            /* SANDBOX_LISTEN, "address:port" */
@@ -28,7 +29,7 @@ struct config {
         int64_t body_max_bytes;  /* SANDBOX_BODY_MAX_BYTES */
         int64_t connections_per_address; /* SANDBOX_CONNECTIONS_PER_ADDRESS */
         int64_t request_timeout_s;       /* SANDBOX_REQUEST_TIMEOUT_SECONDS: header and body as a whole */
-        int64_t execute_timeout_s;       /* default time limit of a run: 20 */
+        int64_t execute_timeout_s;       /* of a run that asks for none: 20, or the maximum if that is lower */
         int64_t execute_max_timeout_s;   /* SANDBOX_EXECUTE_MAX_TIMEOUT_S */
         int64_t rate_limit;              /* SANDBOX_RATE_LIMIT: requests a minute and key; 0: off */
         int64_t template_max_forks;      /* SANDBOX_TEMPLATE_MAX_FORKS: a template is renewed after so many */
@@ -39,12 +40,23 @@ struct config {
         int64_t session_idle_s, sessions_per_project, max_sessions, conversation_ttl_s;
 };
 
+/* The file of the data folder that holds a generated admin key: one line, mode 0600. */
+#define CONFIG_ADMIN_KEY_FILE "admin-key"
+
 /*
- * Fills every setting from `environ` over the defaults. Refuses unknown SANDBOX_* names, values of the wrong type and
- * values out of range; the error names the variable, the value, what is allowed. 0 or a negative errno.
+ * Fills every setting: from `environ`, else from the file that SANDBOX_CONFIG_FILE names, else with its default.
+ * Refuses unknown SANDBOX_* names, values of the wrong type and values out of range; the error names the variable, the
+ * value, what is allowed. 0 or a negative errno; after an error nothing is left to free.
  */
 int config_load(struct config *config, struct err *e);
+/* Frees everything and overwrites the secrets; harmless on a zeroed struct, and twice. */
 void config_deinit(struct config *config);
 
-/* What `--help-config` prints: every setting with its default, range and meaning, from the same table. */
+/* The setting log_level as log_init() takes it. */
+enum log_level config_log_level(const struct config *config);
+
+/*
+ * What `--help-config` prints: every setting with its default, range and meaning, from the same table. It is Markdown
+ * and does not depend on the machine: docs/configuration.md is this text.
+ */
 void config_print_help(FILE *out);

@@ -1,0 +1,130 @@
+/*
+ * Settings: reads them from the environment and a file, and checks them; see config.h.
+ *
+ * Runs in the spawner (as root), the api process and platformctl, before any of them touches the network. Trusts the
+ * operator's intentions but not his spelling: what is not understood is refused, never passed over.
+ */
+#include "base/config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/config_settings.h"
+#include "base/config_source.h"
+#include "base/config_values.h"
+
+#define NAME_MAX_BYTES 64
+#define DEFAULT_TIMEOUT_S 20
+
+static int refuse_value(const struct setting *setting, const struct given *given, const char *reason, struct err *e) {
+        char name[NAME_MAX_BYTES], value[CONFIG_SHOWN_BYTES], allowed[128];
+        snprintf(name, sizeof(name), SETTING_PREFIX "%s", setting->name);
+        if (setting->secret)
+                return err_set_field(e, -EINVAL, name, "%s (its value is not shown) %s; allowed is %s", given->where,
+                                     reason, setting_allowed(setting, allowed, sizeof(allowed)));
+        return err_set_field(e, -EINVAL, name, "%s is \"%s\", which %s; allowed is %s", given->where,
+                             config_shown(given->value, value), reason,
+                             setting_allowed(setting, allowed, sizeof(allowed)));
+}
+
+static int apply_number(const struct setting *setting, const struct given *given, int64_t *target, struct err *e) {
+        int64_t value;
+        int r = value_parse_number(given->value, &value);
+        if (r == -EINVAL)
+                return refuse_value(setting, given, "is not a whole number", e);
+        if (r < 0 || value < setting->min || value > setting->max)
+                return refuse_value(setting, given, "is out of range", e);
+        *target = value;
+        return 0;
+}
+
+static int apply_text(const struct setting *setting, const struct given *given, char **target, struct err *e) {
+        struct err reason = {0};
+        char *value;
+        int r = setting->parse(given->value, given->base, &value, &reason);
+        if (r == -ENOMEM)
+                return config_out_of_memory(e);
+        if (r < 0)
+                return refuse_value(setting, given, reason.message, e);
+        *target = value;
+        return 0;
+}
+
+static int apply_default(const struct setting *setting, void *target, struct err *e) {
+        if (!setting->parse) {
+                *(int64_t *)target = setting->compute_number ? setting->compute_number() : setting->initial;
+                return 0;
+        }
+        char **text = target;
+        if (setting->compute_text)
+                return setting->compute_text(text) < 0 ? config_out_of_memory(e) : 0;
+        *text = strdup(setting->initial_text);
+        return *text ? 0 : config_out_of_memory(e);
+}
+
+static int apply(struct config *config, struct sources *sources, size_t i, struct err *e) {
+        const struct setting *setting = &config_settings[i];
+        struct given *plain = &sources->plain[i], *file = &sources->file[i];
+        void *target = (char *)config + setting->offset;
+        if (config_is_given(plain) && config_is_given(file))
+                return err_set(e, -EINVAL, "%s and %s are both given; remove one", plain->where, file->where);
+        if (config_is_given(file)) {
+                int r = config_follow_file(file, plain, e);
+                if (r < 0)
+                        return r;
+        }
+        if (!config_is_given(plain))
+                return apply_default(setting, target, e);
+        return setting->parse ? apply_text(setting, plain, target, e) : apply_number(setting, plain, target, e);
+}
+
+/* What no single row can say. */
+static int check_whole(struct config *config, struct err *e) {
+        if (config->output_keep_bytes > config->output_max_bytes)
+                return err_set_field(e, -EINVAL, "SANDBOX_OUTPUT_KEEP_BYTES",
+                                     "SANDBOX_OUTPUT_KEEP_BYTES is %" PRId64
+                                     ", more than SANDBOX_OUTPUT_MAX_BYTES (%" PRId64
+                                     "); lower the first or raise the second",
+                                     config->output_keep_bytes, config->output_max_bytes);
+        config->execute_timeout_s =
+                config->execute_max_timeout_s < DEFAULT_TIMEOUT_S ? config->execute_max_timeout_s : DEFAULT_TIMEOUT_S;
+        return 0;
+}
+
+static int load(struct config *config, struct sources *sources, struct err *e) {
+        int r = config_sources_read(sources, e);
+        for (size_t i = 0; r == 0 && i < config_settings_count; i++)
+                r = apply(config, sources, i, e);
+        return r < 0 ? r : check_whole(config, e);
+}
+
+int config_load(struct config *config, struct err *e) {
+        CLEANUP(config_sources_deinit) struct sources sources = {NULL};
+        *config = (struct config){NULL};
+        int r = load(config, &sources, e);
+        if (r < 0)
+                config_deinit(config);
+        return r;
+}
+
+void config_deinit(struct config *config) {
+        for (size_t i = 0; i < config_settings_count; i++)
+                if (config_settings[i].parse)
+                        config_free_secret((char **)((char *)config + config_settings[i].offset));
+        *config = (struct config){NULL};
+}
+
+enum log_level config_log_level(const struct config *config) {
+        switch (config->log_level[0]) {
+        case 'd':
+                return LOG_LEVEL_DEBUG;
+        case 'w':
+                return LOG_LEVEL_WARNING;
+        case 'e':
+                return LOG_LEVEL_ERROR;
+        default:
+                return LOG_LEVEL_INFO;
+        }
+}
