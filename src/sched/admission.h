@@ -64,7 +64,7 @@ void admission_deinit(struct admission *admission);
  */
 int admission_enter(struct admission *admission, struct admission_ticket *ticket, const char *lane, uint64_t bytes,
                     uint64_t now_ns, struct admission_ticket **ret_displaced);
-/* Puts a run that had been let through back at the head of its lane, its wait as before; gives its turn back. */
+/* Puts a run whose sandbox came to nothing back at the head of its lane, its wait as before. */
 int admission_return(struct admission *admission, struct admission_ticket *ticket, const char *lane);
 
 /* Runs that could start at once if there were sandboxes for them. */

@@ -1,0 +1,50 @@
+/*
+ * The claim channel: hands a sandbox its code and hears from the runner.
+ *
+ * Runs in the api process. After the code has been sent, everything that comes from the other end is hostile: the snippet
+ * can reach the runner's memory, so frames are only ever believed about the snippet itself. Bad frames, and results past
+ * a limit, end the reading; the run goes on.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "run/frame_reader.h"
+#include "base/loop.h"
+
+struct claim_handler {
+        void (*on_started)(void *data);
+        /* One result: a MIME map as compact JSON, which belongs to the handler (free). */
+        void (*on_result)(void *data, char *json, size_t length);
+};
+
+struct claim_channel {
+        struct loop *loop;
+        int fd; /* owned; -1: closed */
+        struct loop_source *source;
+        const struct claim_handler *handler;
+        void *data;
+        struct frame_reader reader;
+        bool ended;   /* nothing more will be read */
+        bool started; /* FRAME_STARTED has come */
+        unsigned results;
+        size_t results_bytes;
+        struct frame head; /* of the code frame */
+        const char *code;  /* borrowed until all is sent */
+        size_t to_send, sent; /* of head and code together */
+        int stdin_fd;      /* owned until it is sent, with the first byte */
+};
+
+void claim_channel_init(struct claim_channel *channel, struct loop *loop, int fd, const struct claim_handler *handler,
+                        void *data);
+void claim_channel_deinit(struct claim_channel *channel);
+
+/*
+ * Sends the code and `stdin_fd` (both taken over as said above; `code` must stay until the channel is deinitialised), as
+ * much at once as the socket takes and the rest from the loop, and starts to listen. 0 or negative errno.
+ */
+int claim_channel_send(struct claim_channel *channel, const char *code, size_t length, int stdin_fd);
+
+/* Reads what is left when the sandbox is known to be gone. True: there is nothing more to come. */
+bool claim_channel_drain(struct claim_channel *channel);

@@ -1,0 +1,192 @@
+/* The files that a run hands back; see run_files.h. */
+#include "run/run_files.h"
+
+#include <errno.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/ids.h"
+#include "run/json_out.h"
+#include "run/media_type.h"
+#include "run/text.h"
+#include "base/cleanup.h"
+
+#define SHA256_BYTES 32
+
+const char *skip_reason_name(enum skip_reason reason) {
+        switch (reason) {
+        case SKIP_TOO_LARGE:
+                return "too_large";
+        case SKIP_TOTAL_TOO_LARGE:
+                return "total_too_large";
+        case SKIP_TOO_MANY:
+                return "too_many";
+        case SKIP_NOT_REGULAR:
+                return "not_a_regular_file";
+        case SKIP_UNREADABLE:
+                return "unreadable";
+        case SKIP_NAME:
+                return "name";
+        }
+        return "unreadable";
+}
+
+void rendered_list_deinit(struct rendered_list *list) {
+        for (size_t i = 0; i < list->count; i++)
+                free(list->items[i].json);
+        free(list->items);
+        *list = (struct rendered_list){.items = NULL};
+}
+
+int rendered_list_add(struct rendered_list *list, char *json, size_t length) {
+        if (list->count == list->size) {
+                size_t size = list->size > 0 ? 2 * list->size : 8;
+                struct rendered *items = reallocarray(list->items, size, sizeof(*items));
+                if (!items) {
+                        free(json);
+                        return -ENOMEM;
+                }
+                list->items = items;
+                list->size = size;
+        }
+        list->items[list->count++] = (struct rendered){.json = json, .length = length};
+        list->bytes += length;
+        return 0;
+}
+
+void run_files_init(struct run_files *files) {
+        *files = (struct run_files){.odd_names = NULL};
+}
+
+void run_files_deinit(struct run_files *files) {
+        rendered_list_deinit(&files->files);
+        rendered_list_deinit(&files->skipped);
+        for (size_t i = 0; i < files->odd_count; i++)
+                free(files->odd_names[i]);
+        free(files->odd_names);
+        run_files_init(files);
+}
+
+#define ODD_SUFFIX " (name not UTF-8)"
+#define ODD_NUMBER_BYTES 8 /* of " (512)" and NUL: there are no more names than that */
+
+/*
+ * The name as UTF-8, malloc()ed. One that is not UTF-8 is shown with the bytes at fault as %XX and "%" itself as %25,
+ * and with a suffix that says so.
+ */
+static char *show_name(const char *name, size_t length, bool is_utf8) {
+        char *text = malloc(3 * length + sizeof(ODD_SUFFIX) + ODD_NUMBER_BYTES), *to = text;
+        if (!text)
+                return NULL;
+        for (size_t i = 0; i < length;) {
+                bool valid;
+                size_t step = text_step((const unsigned char *)name + i, length - i, &valid);
+                step = step > 0 ? step : length - i;
+                if (is_utf8 || (valid && name[i] != '%')) {
+                        memcpy(to, name + i, step);
+                        to += step;
+                } else
+                        for (size_t j = i; j < i + step; j++)
+                                to += sprintf(to, "%%%02X", (unsigned char)name[j]);
+                i += step;
+        }
+        memcpy(to, is_utf8 ? "" : ODD_SUFFIX, is_utf8 ? 1 : sizeof(ODD_SUFFIX));
+        return text;
+}
+
+static bool is_taken(const struct run_files *files, const char *text) {
+        for (size_t i = 0; i < files->odd_count; i++)
+                if (strcmp(files->odd_names[i], text) == 0)
+                        return true;
+        return false;
+}
+
+/* Adds a number to a shown name that another file has already, and remembers it. False without memory. */
+static bool keep_apart(struct run_files *files, char *text) {
+        char *number = text + strlen(text);
+        for (unsigned i = 2; is_taken(files, text) && i < 1000; i++)
+                snprintf(number, ODD_NUMBER_BYTES, " (%u)", i);
+        char **names = reallocarray(files->odd_names, files->odd_count + 1, sizeof(*names));
+        if (!names)
+                return false;
+        files->odd_names = names;
+        names[files->odd_count] = strdup(text);
+        return names[files->odd_count] && ++files->odd_count;
+}
+
+/* Two files never show the same name, also if one bears by right the name that was made up for the other. */
+static void write_name(struct run_files *files, struct json_out *out, const struct work_file *file) {
+        const size_t suffix = sizeof(ODD_SUFFIX) - 1;
+        bool is_utf8 = text_valid_prefix(file->name, file->name_length) == file->name_length;
+        if (is_utf8 && !memmem(file->name, file->name_length, ODD_SUFFIX, suffix)) {
+                json_out_bytes(out, file->name, file->name_length);
+                return;
+        }
+        CLEANUP_FREE char *text = show_name(file->name, file->name_length, is_utf8);
+        if (text && keep_apart(files, text))
+                json_out_string(out, text);
+        else
+                out->failed = true;
+}
+
+static void write_sha256(struct json_out *out, const char *bytes, size_t length) {
+        unsigned char digest[SHA256_BYTES];
+        char text[2 * SHA256_BYTES + 1];
+        if (EVP_Digest(bytes, length, digest, NULL, EVP_sha256(), NULL) != 1) {
+                out->failed = true;
+                return;
+        }
+        for (size_t i = 0; i < sizeof(digest); i++)
+                snprintf(text + 2 * i, 3, "%02x", digest[i]);
+        json_out_string(out, text);
+}
+
+static void write_file(struct run_files *files, struct json_out *out, const struct work_file *file,
+                       bool inline_content) {
+        char id[ID_TEXT_BYTES];
+        id_new(id, "file_");
+        json_out_open(out, '{');
+        json_out_member_string(out, "file_id", id);
+        json_out_key(out, "name");
+        write_name(files, out, file);
+        json_out_member_int(out, "size", (int64_t)file->size);
+        json_out_member_string(out, "media_type", media_type_of(file->name, file->name_length));
+        json_out_key(out, "sha256");
+        write_sha256(out, file->bytes, (size_t)file->size);
+        if (inline_content) {
+                json_out_key(out, "content_base64");
+                json_out_base64(out, file->bytes, (size_t)file->size);
+        } else
+                json_out_member_string(out, "url", NULL);
+        json_out_close(out, '}');
+}
+
+static void write_skipped(struct run_files *files, struct json_out *out, const struct work_file *file) {
+        json_out_open(out, '{');
+        json_out_key(out, "name");
+        write_name(files, out, file);
+        json_out_member_int(out, "size", file->size < INT64_MAX ? (int64_t)file->size : INT64_MAX);
+        json_out_member_string(out, "reason", skip_reason_name(file->skipped));
+        json_out_close(out, '}');
+}
+
+const struct rendered *run_files_add(struct run_files *files, const struct work_file *file, bool inline_content) {
+        struct rendered_list *list = file->skipped ? &files->skipped : &files->files;
+        struct json_out out;
+        json_out_init(&out, file->name_length + 256 + (inline_content && !file->skipped ? (size_t)file->size / 3 * 4 : 0));
+        if (file->skipped)
+                write_skipped(files, &out, file);
+        else
+                write_file(files, &out, file, inline_content);
+        if (file->skipped == SKIP_TOO_LARGE || file->skipped == SKIP_TOTAL_TOO_LARGE)
+                files->skipped_for_size = true;
+        if (out.failed || rendered_list_add(list, out.bytes, out.used) < 0) {
+                if (out.failed)
+                        json_out_deinit(&out);
+                files->failed = true;
+                return NULL;
+        }
+        return &list->items[list->count - 1];
+}
