@@ -56,6 +56,9 @@ int cgroup_open(const char *instance, struct cgroup_tree **ret, struct err *e);
 /* Kills and removes what is left, then the parent groups. NULL-safe; sets the caller's pointer to NULL. */
 void cgroup_close(struct cgroup_tree **tree);
 
+/* Which version cgroup_open would use: 1 or 2, or a negative errno. Only looks. */
+int cgroup_detect(struct err *e);
+
 /* 1, or 2. */
 int cgroup_version(const struct cgroup_tree *tree);
 
