@@ -142,7 +142,8 @@ const struct setting config_settings[] = {
          .min = 64 * KIB,
          .max = GIB,
          .unit = "bytes",
-         .doc = "A snippet that prints more than this on one stream is ended with the outcome `output_limit`."},
+         .doc = "A snippet that prints more than this, standard output and standard error together, is ended with the "
+                "outcome `output_limit`."},
         {.name = "TEMPLATE_MAX_FORKS",
          .offset = AT(template_max_forks),
          .initial = 500,
