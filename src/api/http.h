@@ -56,8 +56,8 @@ struct http_auth {
 
 struct http_request {
         const char *method;                  /* "GET" ... */
-        const char *path;                    /* decoded, without the query */
-        const char *params[HTTP_PARAMS_MAX]; /* what stood at {name} in the route's path, in order */
+        const char *path;                    /* as sent, without the query */
+        const char *params[HTTP_PARAMS_MAX]; /* what stood at {name} in the route's path, decoded, in order */
         const struct route *route;
         const char *body; /* body_length bytes and a NUL that is not counted; never NULL */
         size_t body_length;
@@ -71,10 +71,13 @@ struct http_request {
 typedef void (*http_handler_fn)(struct api *api, struct http_request *request);
 typedef void (*http_notice_fn)(struct http_request *request, void *data);
 
-/* A parameter of the query ("" if it has no value), or NULL. Borrowed, valid as long as the request. */
+/* A parameter of the query ("" if it has no value), or NULL. Borrowed, valid until the handler returns. */
 const char *http_query(const struct http_request *request, const char *name);
-/* A header by its name in any case, or NULL. */
+/* A header by its name in any case, or NULL. Borrowed, valid until the handler returns. */
 const char *http_header(const struct http_request *request, const char *name);
+
+/* Gives the body's memory back when it has been decoded; a run may last, and bodies in memory are counted. */
+void http_release_body(struct http_request *request);
 
 /* Calls once when the client is gone before the terminal call; see above, and http_front.c for what "gone" means. */
 void http_on_disconnect(struct http_request *request, http_notice_fn call, void *data);
@@ -88,6 +91,11 @@ void http_reply_json(struct http_request *request, unsigned status, json_t *body
 /* TERMINAL. Copies the bytes. */
 void http_reply_bytes(struct http_request *request, unsigned status, const char *content_type, const void *bytes,
                       size_t length);
+/* TERMINAL. Takes over malloc()ed bytes; NULL (out of memory) answers 500. */
+void http_reply_take(struct http_request *request, unsigned status, const char *content_type, char *bytes,
+                     size_t length);
+/* TERMINAL. No body, for 204. */
+void http_reply_empty(struct http_request *request, unsigned status);
 /* TERMINAL. {"error": {"type", "message", "param"}}; `param` names the field at fault and may be NULL or empty. */
 void http_reply_error(struct http_request *request, enum http_error kind, const char *param, const char *format, ...)
         __attribute__((format(printf, 4, 5)));

@@ -1,0 +1,76 @@
+/*
+ * One request and its answer, as http_server.c, http_reply.c and http_stream.c share it. Private to them.
+ *
+ * Runs in the api process.
+ *
+ * States:  created (first call of libmicrohttpd) → [refused]     a reply is there before any handler was asked
+ *                                                → handed        the handler has it
+ *                                                → ended         its terminal call was made; the server owns it alone
+ * `connection` is NULL from the moment at which libmicrohttpd is done with the request. An exchange is freed when it has
+ * ended and has no connection.
+ */
+#pragma once
+
+#include <microhttpd.h>
+
+#include "api/http.h"
+#include "api/http_error.h"
+
+struct http_channel;
+struct http_server;
+
+#define REPLY_HEADERS_MAX 4
+
+struct notice {
+        http_notice_fn call;
+        void *data;
+};
+
+/* What a streaming handler wrote and libmicrohttpd has not yet taken. */
+struct stream {
+        char *bytes;
+        size_t size, start, end;
+        size_t drain_below;
+        struct notice drain;
+};
+
+struct http_exchange {
+        struct http_request request; /* first, so that a handler's pointer is ours */
+        struct http_server *server;
+        struct http_channel *channel;
+        struct MHD_Connection *connection;
+        char *target; /* path, cut off at the query */
+        char *params; /* storage of request.params */
+        char *body;
+        size_t body_size, body_max;
+
+        bool handed, ended, gone, dropped;
+        bool inside;    /* libmicrohttpd is waiting for the access handler to return */
+        bool suspended; /* in libmicrohttpd */
+        bool streaming, queued;
+        unsigned status;
+        struct MHD_Response *response;
+        struct {
+                const char *name;
+                char *value;
+        } headers[REPLY_HEADERS_MAX];
+        size_t header_count;
+        struct notice on_gone;
+        struct stream stream;
+};
+
+static inline struct http_exchange *exchange_of(const struct http_request *request) {
+        return (struct http_exchange *)(uintptr_t)request;
+}
+
+/* http_server.c */
+void exchange_resume(struct http_exchange *exchange);
+/* The terminal call was made: lets libmicrohttpd go on, or frees what nobody needs any more. */
+void exchange_end(struct http_exchange *exchange);
+
+/* http_reply.c: puts the common headers on a response and makes it the exchange's. Takes it; NULL: out of memory. */
+void exchange_set_response(struct http_exchange *exchange, unsigned status, struct MHD_Response *response,
+                           const char *content_type);
+
+/* http_stream.c */
+void stream_deinit(struct stream *stream);

@@ -1,0 +1,115 @@
+/* Replies that are whole: JSON, bytes, errors; see http.h. */
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/http_exchange.h"
+#include "base/cleanup.h"
+
+/* Sent when there is no memory for the answer itself. */
+static const char out_of_memory[] =
+        "{\"error\":{\"type\":\"internal\",\"message\":\"The service has no memory left for this answer.\"}}";
+
+static void add_headers(struct http_exchange *exchange, struct MHD_Response *response, const char *content_type) {
+        if (content_type)
+                MHD_add_response_header(response, "Content-Type", content_type);
+        MHD_add_response_header(response, "Cache-Control", "no-store");
+        MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+        MHD_add_response_header(response, "X-Request-Id", exchange->request.id);
+        for (size_t i = 0; i < exchange->header_count; i++)
+                MHD_add_response_header(response, exchange->headers[i].name, exchange->headers[i].value);
+}
+
+void exchange_set_response(struct http_exchange *exchange, unsigned status, struct MHD_Response *response,
+                           const char *content_type) {
+        if (!response) {
+                status = 500;
+                content_type = "application/json";
+                response = MHD_create_response_from_buffer(sizeof(out_of_memory) - 1,
+                                                           (void *)(uintptr_t)out_of_memory, MHD_RESPMEM_PERSISTENT);
+        }
+        if (!response) { /* not even that: close without an answer */
+                exchange->dropped = true;
+                return;
+        }
+        add_headers(exchange, response, content_type);
+        exchange->status = status;
+        exchange->response = response;
+}
+
+static bool has_header(const struct http_exchange *exchange, const char *name) {
+        for (size_t i = 0; i < exchange->header_count; i++)
+                if (strcasecmp(exchange->headers[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
+void http_reply_header(struct http_request *request, const char *name, const char *value) {
+        struct http_exchange *exchange = exchange_of(request);
+        assert(!exchange->response && exchange->header_count < REPLY_HEADERS_MAX);
+        char *copy = strdup(value);
+        if (!copy)
+                return;
+        exchange->headers[exchange->header_count].name = name;
+        exchange->headers[exchange->header_count++].value = copy;
+}
+
+void http_reply_take(struct http_request *request, unsigned status, const char *content_type, char *bytes,
+                     size_t length) {
+        struct http_exchange *exchange = exchange_of(request);
+        struct MHD_Response *response = NULL;
+        assert(!exchange->ended && !exchange->response);
+        if (bytes)
+                response = MHD_create_response_from_buffer(length, bytes, MHD_RESPMEM_MUST_FREE);
+        if (bytes && !response)
+                free(bytes);
+        exchange_set_response(exchange, status, response, content_type);
+        exchange_end(exchange);
+}
+
+void http_reply_bytes(struct http_request *request, unsigned status, const char *content_type, const void *bytes,
+                      size_t length) {
+        char *copy = malloc(length + 1);
+        if (copy)
+                memcpy(copy, bytes, length);
+        http_reply_take(request, status, content_type, copy, length);
+}
+
+void http_reply_json(struct http_request *request, unsigned status, json_t *body) {
+        char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+        json_decref(body);
+        http_reply_take(request, status, "application/json", text, text ? strlen(text) : 0);
+}
+
+void http_reply_empty(struct http_request *request, unsigned status) {
+        struct http_exchange *exchange = exchange_of(request);
+        static char nothing[] = "";
+        assert(!exchange->ended && !exchange->response);
+        exchange_set_response(exchange, status, MHD_create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT),
+                              NULL);
+        exchange_end(exchange);
+}
+
+void http_reply_error(struct http_request *request, enum http_error kind, const char *param, const char *format, ...) {
+        struct http_exchange *exchange = exchange_of(request);
+        const char *retry_after = http_error_retry_after(kind);
+        char message[1024];
+        va_list arguments;
+
+        va_start(arguments, format);
+        vsnprintf(message, sizeof(message), format, arguments);
+        va_end(arguments);
+        if (retry_after && !has_header(exchange, "Retry-After"))
+                http_reply_header(request, "Retry-After", retry_after);
+        if (kind == HTTP_UNAUTHORIZED)
+                http_reply_header(request, "WWW-Authenticate", "Bearer");
+        http_reply_json(request, http_error_status(kind), http_error_body(kind, param, message));
+}
+
+void http_drop(struct http_request *request) {
+        struct http_exchange *exchange = exchange_of(request);
+        exchange->dropped = true;
+        exchange_end(exchange);
+}
