@@ -1,0 +1,68 @@
+/* Whole reads and writes on the work channel; see io.h. */
+#include "init/io.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "spawn/frames.h"
+
+int read_whole(int fd, void *bytes, size_t length) {
+        for (char *at = bytes; length > 0;) {
+                ssize_t got = read(fd, at, length);
+                if (got < 0 && errno == EINTR)
+                        continue;
+                if (got <= 0)
+                        return got < 0 ? -errno : -ECONNRESET;
+                at += got;
+                length -= (size_t)got;
+        }
+        return 0;
+}
+
+int write_whole(int fd, const void *bytes, size_t length) {
+        for (const char *at = bytes; length > 0;) {
+                ssize_t put = send(fd, at, length, MSG_NOSIGNAL);
+                if (put < 0 && errno == EINTR)
+                        continue;
+                if (put < 0)
+                        return -errno;
+                at += put;
+                length -= (size_t)put;
+        }
+        return 0;
+}
+
+int read_past(int fd, uint64_t length) {
+        char scrap[4096];
+        while (length > 0) {
+                size_t part = length < sizeof(scrap) ? (size_t)length : sizeof(scrap);
+                int r = read_whole(fd, scrap, part);
+                if (r < 0)
+                        return r;
+                length -= part;
+        }
+        return 0;
+}
+
+int write_frame(int fd, uint32_t type, const void *head, size_t head_length, const char *name, size_t name_length,
+                uint64_t rest) {
+        char bytes[sizeof(struct frame) + 64 + FILE_NAME_MAX];
+        struct frame frame = {.type = type, .length = (uint32_t)(head_length + name_length + rest)};
+        if (head_length > 64 || name_length > FILE_NAME_MAX)
+                return -EINVAL;
+
+        memcpy(bytes, &frame, sizeof(frame));
+        if (head_length > 0)
+                memcpy(bytes + sizeof(frame), head, head_length);
+        if (name_length > 0)
+                memcpy(bytes + sizeof(frame) + head_length, name, name_length);
+        return write_whole(fd, bytes, sizeof(frame) + head_length + name_length);
+}
+
+uint64_t hash_more(uint64_t hash, const void *bytes, size_t length) {
+        for (const unsigned char *at = bytes; length > 0; length--)
+                hash = (hash ^ *at++) * UINT64_C(0x100000001b3);
+        return hash;
+}

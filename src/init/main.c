@@ -1,0 +1,136 @@
+/*
+ * Init of a room: pid 1 of one sandbox.
+ *
+ * Runs inside the room, as its only user (65532), without capabilities, under its own seccomp filter, in memory of its own
+ * (a static program executed from a sealed memory file, so that nothing of the spawner is in it and nothing of the host's
+ * files can be reached through /proc/1/exe, CVE-2019-5736). It gives the snippet an ordinary process to be: signals act by
+ * default, orphans are reaped. It writes the input files, and hands over the output files when all else is dead.
+ *
+ * Descriptors: 3, orders from the spawner (sandbox/steps.h); 4, the work channel of the api process (spawn/frames.h).
+ *
+ * Called "holder", it does only the reaping: pid 1 of the outer PID namespace, which keeps that namespace alive.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "init/collect.h"
+#include "init/inputs.h"
+#include "sandbox/caps.h"
+#include "sandbox/seccomp.h"
+#include "sandbox/steps.h"
+
+enum { ORDERS_FD = 3, WORK_FD = 4 };
+
+static void on_child(int signal_number) {
+        (void)signal_number; /* only there to interrupt ppoll */
+}
+
+/* SIGCHLD stays blocked except inside ppoll, so that none is missed between reaping and waiting. */
+static int prepare_signals(sigset_t *while_waiting) {
+        struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP};
+        sigset_t blocked;
+        sigemptyset(&blocked);
+        sigaddset(&blocked, SIGCHLD);
+        sigemptyset(while_waiting);
+        if (sigaction(SIGCHLD, &action, NULL) < 0 || sigprocmask(SIG_SETMASK, &blocked, NULL) < 0)
+                return -errno;
+        return 0;
+}
+
+static void reap(void) {
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+                ;
+}
+
+/*
+ * kill(-1) reaches every process of the namespace but this one, and a fork that is under way fails with the signal
+ * pending: one call is enough. Orphans become children of init before their parent is waited for, so ECHILD means that
+ * the room is empty. The main process is the spawner's child and is reaped before the order comes.
+ */
+static void end_everything(void) {
+        pid_t reaped;
+        kill(-1, SIGKILL);
+        do
+                reaped = waitpid(-1, NULL, __WALL);
+        while (reaped > 0 || (reaped < 0 && errno == EINTR));
+}
+
+static int confine(void) {
+        if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+                return -errno;
+        int r = caps_drop_all();
+        if (r < 0)
+                return r;
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                return -errno;
+        return seccomp_load(SECCOMP_INIT);
+}
+
+static int limit(void) {
+        static const struct rlimit none = {0, 0}, files = {64, 64};
+        if (setrlimit(RLIMIT_CORE, &none) < 0 || setrlimit(RLIMIT_NOFILE, &files) < 0)
+                return -errno;
+        return 0;
+}
+
+static int serve(int workdir_fd, const sigset_t *while_waiting) {
+        struct pollfd polls[] = {{.fd = ORDERS_FD, .events = POLLIN}, {.fd = WORK_FD, .events = POLLIN}};
+        for (;;) {
+                reap();
+                if (ppoll(polls, ARRAY_SIZE(polls), NULL, while_waiting) < 0) {
+                        if (errno != EINTR)
+                                return -errno;
+                        continue;
+                }
+                if (polls[0].revents) {
+                        if (step_order_wait(ORDERS_FD, ORDER_FINISH) < 0)
+                                return -ECONNRESET; /* the spawner is gone: so is the room */
+                        end_everything();
+                        return collect(WORK_FD, workdir_fd);
+                }
+                if (polls[1].revents && inputs_receive(WORK_FD, workdir_fd) < 0)
+                        polls[1].fd = -1; /* nobody will send any; files may still be asked for */
+        }
+}
+
+static int hold(void) {
+        sigset_t while_waiting;
+        if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prepare_signals(&while_waiting) < 0)
+                return 1;
+        for (struct pollfd orders = {.fd = ORDERS_FD, .events = POLLIN};;) {
+                reap();
+                if (ppoll(&orders, 1, NULL, &while_waiting) > 0)
+                        return 0; /* the other end is closed: the service has ended */
+        }
+}
+
+int main(int argc, char **argv) {
+        sigset_t while_waiting;
+        if (argc == 1 && strcmp(argv[0], "holder") == 0)
+                return hold();
+
+        int workdir_fd = open("/mnt/data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int r = workdir_fd < 0 ? -errno : prepare_signals(&while_waiting);
+        if (r < 0 || (r = limit()) < 0) {
+                step_report_send(ORDERS_FD, REPORT_FAILED, STEP_LIMITS, -r);
+                return 1;
+        }
+        r = confine();
+        if (r < 0) {
+                step_report_send(ORDERS_FD, REPORT_FAILED, STEP_PRIVILEGES, -r);
+                return 1;
+        }
+        if (step_report_send(ORDERS_FD, REPORT_READY, STEP_NONE, 0) < 0)
+                return 1;
+        return serve(workdir_fd, &while_waiting) < 0 ? 1 : 0;
+}

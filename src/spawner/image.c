@@ -1,0 +1,134 @@
+/*
+ * The spawner's own mount namespace, its run folder, and the image in it.
+ *
+ * Runs in the spawner at start. Everything is mounted in a private mount namespace: no other process of the host sees it,
+ * and it is gone with the last process of the service, even after SIGKILL. The image is a file or folder that the operator
+ * has named; the kernel's erofs or squashfs code reads it, so it must come from somebody trusted.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "spawner/spawner.h"
+
+#define IMAGE_FLAGS (MS_RDONLY | MS_NOSUID | MS_NODEV)
+
+/* A name for this service that is the same at every start: two services need two data folders. */
+static uint64_t instance_number(const char *data_dir) {
+        uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+        for (const char *c = data_dir; *c; c++)
+                hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+        return hash;
+}
+
+static int make_run_dir(struct spawner *spawner, struct err *e) {
+        if (mkdir("/run/code-sandbox", 0755) < 0 && errno != EEXIST)
+                return err_set(e, -errno, "cannot make /run/code-sandbox: %s", strerror(errno));
+        snprintf(spawner->run_dir, sizeof(spawner->run_dir), "/run/code-sandbox/%016llx",
+                 (unsigned long long)instance_number(spawner->config.data_dir));
+        if (mkdir(spawner->run_dir, 0700) < 0 && errno != EEXIST)
+                return err_set(e, -errno, "cannot make %s: %s", spawner->run_dir, strerror(errno));
+
+        /* The lock goes with its holder, so a crash leaves none behind. */
+        spawner->lock_fd = open(spawner->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (spawner->lock_fd < 0 || flock(spawner->lock_fd, LOCK_EX | LOCK_NB) < 0)
+                return err_set(e, -EBUSY,
+                               "another sandboxd already uses the data folder %s; stop it, or set SANDBOX_DATA_DIR to "
+                               "another folder",
+                               spawner->config.data_dir);
+
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+                return err_set(e, -errno, "cannot make a mount namespace: %s", strerror(errno));
+        if (mount("tmpfs", spawner->run_dir, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=755,size=1m") < 0)
+                return err_set(e, -errno, "cannot mount a tmpfs on %s: %s", spawner->run_dir, strerror(errno));
+        snprintf(spawner->image_dir, sizeof(spawner->image_dir), "%s/image", spawner->run_dir);
+        return mkdir(spawner->image_dir, 0755) < 0 ? err_set(e, -errno, "cannot make %s", spawner->image_dir) : 0;
+}
+
+/* Kernels before 6.12, and squashfs on all: through a loop device that frees itself with its mount. */
+static int mount_by_loop(const char *file, const char *type, const char *target) {
+        CLEANUP_CLOSE int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+        CLEANUP_CLOSE int backing = open(file, O_RDONLY | O_CLOEXEC);
+        if (control < 0 || backing < 0)
+                return -errno;
+        for (int tries = 0; tries < 16; tries++) {
+                char device[32];
+                int number = ioctl(control, LOOP_CTL_GET_FREE);
+                if (number < 0)
+                        return -errno;
+                snprintf(device, sizeof(device), "/dev/loop%d", number);
+                CLEANUP_CLOSE int loop = open(device, O_RDONLY | O_CLOEXEC);
+                if (loop < 0)
+                        return -errno;
+                struct loop_config config = {
+                        .fd = (uint32_t)backing,
+                        .info.lo_flags = LO_FLAGS_READ_ONLY | LO_FLAGS_AUTOCLEAR,
+                };
+                if (ioctl(loop, LOOP_CONFIGURE, &config) == 0)
+                        return mount(device, target, type, IMAGE_FLAGS, NULL) < 0 ? -errno : 0;
+                if (errno != EBUSY) /* else somebody else took it first */
+                        return -errno;
+        }
+        return -EBUSY;
+}
+
+static int mount_file(const char *file, const char *target) {
+        size_t length = strlen(file);
+        if (length > 6 && strcmp(file + length - 6, ".erofs") == 0) {
+                if (mount(file, target, "erofs", IMAGE_FLAGS, NULL) == 0)
+                        return 0;
+                return errno == ENOTBLK || errno == EINVAL ? mount_by_loop(file, "erofs", target) : -errno;
+        }
+        return mount_by_loop(file, "squashfs", target);
+}
+
+int image_mount(struct spawner *spawner, struct err *e) {
+        const char *image = spawner->config.image;
+        struct stat st;
+        int r = make_run_dir(spawner, e);
+        if (r < 0)
+                return r;
+        if (stat(image, &st) < 0)
+                return err_set_field(e, -errno, "SANDBOX_IMAGE", "there is no image at %s: %s; build it with 'make image'",
+                                     image, strerror(errno));
+        if (S_ISDIR(st.st_mode))
+                r = mount(image, spawner->image_dir, NULL, MS_BIND, NULL) < 0 ||
+                                    mount(NULL, spawner->image_dir, NULL, MS_BIND | MS_REMOUNT | IMAGE_FLAGS, NULL) < 0
+                            ? -errno
+                            : 0;
+        else
+                r = mount_file(image, spawner->image_dir);
+        if (r < 0)
+                return err_set_field(e, r, "SANDBOX_IMAGE", "cannot mount the image %s: %s", image, strerror(-r));
+        return 0;
+}
+
+int init_load(struct spawner *spawner, struct err *e) {
+        char path[4200];
+        struct stat st;
+        int r = paths_open_part(spawner, "sandbox-init", path, sizeof(path));
+        if (r < 0)
+                return err_set(e, r, "the program sandbox-init is missing beside sandboxd; build or install all of it");
+        CLEANUP_CLOSE int file = open(path, O_RDONLY | O_CLOEXEC);
+        CLEANUP_CLOSE int memory = memfd_create("sandbox-init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        if (file < 0 || memory < 0 || fstat(file, &st) < 0)
+                return err_set(e, -errno, "cannot load %s: %s", path, strerror(errno));
+        for (off_t at = 0; at < st.st_size;)
+                if (sendfile(memory, file, &at, (size_t)(st.st_size - at)) <= 0)
+                        return err_set(e, -EIO, "cannot load %s", path);
+        if (fchmod(memory, 0555) < 0 || fcntl(memory, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+                return err_set(e, -errno, "cannot seal the program of a room's init: %s", strerror(errno));
+        spawner->init_fd = take_fd(&memory);
+        return 0;
+}

@@ -1,0 +1,57 @@
+/*
+ * Waits for every child of the spawner, whoever made it.
+ *
+ * Runs in the spawner. Inits of rooms, their main processes (the template makes them, but as this process's children),
+ * builders, templates, the holder and the api process all end here.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "spawner/sandbox.h"
+#include "spawner/template.h"
+
+/* Its number in this process's PID namespace: /proc/self/fdinfo is as seen from where /proc was mounted, proc(5). */
+pid_t pidfd_host_pid(int pidfd) {
+        char path[64], text[512];
+        snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+        CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+        if (length <= 0)
+                return -1;
+        text[length] = '\0';
+        const char *line = strstr(text, "Pid:");
+        return line ? (pid_t)strtol(line + 4, NULL, 10) : -1;
+}
+
+static void on_service_death(struct spawner *spawner, int wait_status) {
+        int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 1;
+        spawner->api_pid = 0;
+        if (WIFSIGNALED(wait_status))
+                log_error("the api process was killed", "signal", log_num(WTERMSIG(wait_status)));
+        spawner_stop(spawner, code);
+}
+
+void reap_on_signal(void *data, int signal_number) {
+        struct spawner *spawner = data;
+        pid_t pid;
+        int status;
+        (void)signal_number;
+        while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+                if (sandbox_reaped(spawner, pid, status) || template_reaped(spawner, pid, status))
+                        continue;
+                if (pid == spawner->api_pid)
+                        on_service_death(spawner, status);
+                else if (pid == spawner->holder_pid) {
+                        spawner->holder_pid = 0;
+                        if (!spawner->stopping)
+                                log_error("the outer namespace's first process died");
+                        spawner_stop(spawner, 1);
+                }
+        }
+}

@@ -1,0 +1,79 @@
+/*
+ * One sandbox as the spawner sees it: a room (its init), the process in it, a cgroup, a deadline.
+ *
+ *   BUILDING ── init cloned ──▶ FURNISHING ── room ready ──▶ WAITING ── template free ──▶ FORKING ── child made ──▶
+ *   ENTERING ── confined ──▶ PARKED ── CLAIM ──▶ RUNNING ── main process dead ──▶ ENDING ── init dead ──▶ (gone)
+ *
+ * Anything that goes wrong on the way leads to ENDING with init killed. Nothing waits without a timer.
+ */
+#pragma once
+
+#include "spawner/spawner.h"
+
+enum sandbox_state {
+        SANDBOX_BUILDING,
+        SANDBOX_FURNISHING,
+        SANDBOX_WAITING,
+        SANDBOX_FORKING,
+        SANDBOX_ENTERING,
+        SANDBOX_PARKED,
+        SANDBOX_RUNNING,
+        SANDBOX_ENDING,
+};
+
+struct sandbox {
+        struct sandbox *next;
+        struct spawner *spawner;
+        enum sandbox_state state;
+        struct sandbox_id id;
+        uint64_t request; /* of SPAWN_CREATE */
+        uint64_t number;  /* names it to the template, and its cgroup */
+        uint32_t uid;     /* in the outer user namespace */
+
+        pid_t builder_pid, init_pid, main_pid; /* 0: not there, or reaped */
+        int init_pidfd, main_pidfd;
+        int init_orders; /* our end: orders and reports */
+        int main_report; /* our end, until it is parked */
+        struct loop_source *init_source, *report_source, *oom_source, *timer;
+
+        /* The sandbox's ends, until they are handed on, and the api process's ends, until READY. */
+        int claim_inside, stdout_inside, stderr_inside, main_report_inside;
+        int ready_fds[SPAWN_READY_FDS];
+
+        struct cgroup cgroup;
+        uint64_t cpu_at_claim_us;
+        bool ready_sent;   /* the api process knows it by its id */
+        bool counted_done; /* usage below is final */
+        uint32_t reason;   /* enum spawn_end; 0: none yet */
+        uint32_t failed_step;
+        int32_t failed_errno;
+        int wait_status;
+        struct cgroup_usage usage;
+};
+
+/* Starts making one. 0, or a negative errno if not even that was possible (nothing is left then). */
+int sandbox_create(struct spawner *spawner, uint64_t request);
+
+struct sandbox *sandbox_find(struct spawner *spawner, struct sandbox_id id);
+struct sandbox *sandbox_find_number(struct spawner *spawner, uint64_t number);
+
+/* The api process has given it a run: the clock starts. */
+int sandbox_claim(struct sandbox *sandbox, uint32_t timeout_ms);
+
+/* Ends it for `reason`, unless it has one already; files are handed over if it ran. */
+void sandbox_end(struct sandbox *sandbox, enum spawn_end reason);
+
+/* Ends it because `step` failed with `error` (positive). */
+void sandbox_fail(struct sandbox *sandbox, uint32_t step, int error);
+
+/* The template has forked (error 0, the child's pidfd, now owned here), or not. */
+void sandbox_forked(struct sandbox *sandbox, int error, int main_pidfd);
+
+/* A template is ready: those that wait for one go on. */
+void sandbox_serve_waiting(struct spawner *spawner);
+
+/* A child of the spawner has died; true if it was one of a sandbox's. */
+bool sandbox_reaped(struct spawner *spawner, pid_t pid, int wait_status);
+
+/* builder.c: makes the room's init, asynchronously; reports come over sandbox->init_orders. */
+int builder_start(struct sandbox *sandbox, int init_orders_inside, int work_inside);
