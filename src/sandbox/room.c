@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -73,11 +72,8 @@ static int mount_proc(void *data) {
         return attach(data, mount_new_proc(), "proc");
 }
 
-static int add_device(int dev_fd, const char *name) {
-        char host_path[32] = "/dev/";
-        strncat(host_path, name, sizeof(host_path) - strlen(host_path) - 1);
-
-        CLEANUP_CLOSE int node = mount_clone(AT_FDCWD, host_path);
+static int add_device(int dev_fd, int devices_fd, const char *name) {
+        CLEANUP_CLOSE int node = mount_clone(devices_fd, name);
         if (node < 0)
                 return node;
         CLEANUP_CLOSE int place = openat(dev_fd, name, O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_RDONLY, 0600);
@@ -98,10 +94,13 @@ static int make_dev(void *data) {
         };
         struct room_plan *plan = data;
 
+        CLEANUP_CLOSE int nodes = open(plan->devices, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (nodes < 0)
+                return -errno;
         CLEANUP_CLOSE int dev = mount_new_tmpfs(64 << 10, 32, 0755, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
         int r = dev < 0 ? dev : mount_attach(dev, plan->root_fd, "dev");
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(devices); i++)
-                r = add_device(dev, devices[i]);
+                r = add_device(dev, nodes, devices[i]);
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(links); i++)
                 r = symlinkat(links[i].target, dev, links[i].name) < 0 ? -errno : 0;
         if (r >= 0 && mkdirat(dev, "shm", 0755) < 0)

@@ -8,12 +8,12 @@
 
 #include <sys/types.h>
 
-/* Both descriptors are borrowed and must survive exec: the caller has cleared close-on-exec on them. */
 struct room_plan {
-        const char *image;     /* where the spawner has mounted the image */
-        const char *tools;     /* the template's own folder, to be shown at /opt/sandbox; NULL in a room */
-        int root_fd;           /* filled by the steps */
-        int report_fd;         /* orders and reports */
+        const char *image;   /* where the spawner has mounted the image */
+        const char *devices; /* a folder with the device nodes */
+        const char *tools;   /* the template's own folder, to be shown at /opt/sandbox; NULL in a room */
+        int root_fd;         /* filled by the steps */
+        int report_fd;       /* orders and reports; borrowed */
 };
 
 /*

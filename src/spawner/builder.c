@@ -50,7 +50,12 @@ static int number_descriptors(int orders, int work) {
 
 static _Noreturn void become_init(const struct sandbox *sandbox, int orders, int work) {
         static char *const arguments[] = {(char *)"init", NULL}, *const environment[] = {NULL};
-        struct room_plan plan = {.image = sandbox->spawner->image_dir, .root_fd = -1, .report_fd = orders};
+        struct room_plan plan = {
+                .image = sandbox->spawner->image_dir,
+                .devices = sandbox->spawner->dev_dir,
+                .root_fd = -1,
+                .report_fd = orders,
+        };
         int init_fd = fcntl(sandbox->spawner->init_fd, F_DUPFD_CLOEXEC, 32);
 
         setsid();

@@ -17,6 +17,7 @@
 #include <sys/mount.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -53,7 +54,27 @@ static int make_run_dir(struct spawner *spawner, struct err *e) {
         if (mount("tmpfs", spawner->run_dir, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=755,size=1m") < 0)
                 return err_set(e, -errno, "cannot mount a tmpfs on %s: %s", spawner->run_dir, strerror(errno));
         snprintf(spawner->image_dir, sizeof(spawner->image_dir), "%s/image", spawner->run_dir);
-        return mkdir(spawner->image_dir, 0755) < 0 ? err_set(e, -errno, "cannot make %s", spawner->image_dir) : 0;
+        snprintf(spawner->dev_dir, sizeof(spawner->dev_dir), "%s/dev", spawner->run_dir);
+        if (mkdir(spawner->image_dir, 0755) < 0 || mkdir(spawner->dev_dir, 0755) < 0)
+                return err_set(e, -errno, "cannot make a folder in %s: %s", spawner->run_dir, strerror(errno));
+        return 0;
+}
+
+/* Rooms may not make device nodes, so they bind these; the host's own would show the size of its memory in mountinfo. */
+static int make_devices(struct spawner *spawner, struct err *e) {
+        static const struct {
+                const char *name;
+                unsigned minor;
+        } devices[] = {{"null", 3}, {"zero", 5}, {"full", 7}, {"random", 8}, {"urandom", 9}};
+        CLEANUP_CLOSE int dir = -1;
+        if (mount("tmpfs", spawner->dev_dir, "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=755,size=64k") < 0 ||
+            (dir = open(spawner->dev_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+                return err_set(e, -errno, "cannot mount a tmpfs on %s: %s", spawner->dev_dir, strerror(errno));
+        for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
+                if (mknodat(dir, devices[i].name, S_IFCHR, makedev(1, devices[i].minor)) < 0 ||
+                    fchmodat(dir, devices[i].name, 0666, 0) < 0)
+                        return err_set(e, -errno, "cannot make the device %s: %s", devices[i].name, strerror(errno));
+        return 0;
 }
 
 /* Kernels before 6.12, and squashfs on all: through a loop device that frees itself with its mount. */
@@ -83,13 +104,24 @@ static int mount_by_loop(const char *file, const char *type, const char *target)
         return -EBUSY;
 }
 
+/* From the file itself, without a loop device (Linux 6.12); by a bare name, because sandboxes can read the source's name. */
+static int mount_erofs(const char *file, const char *target) {
+        const char *slash = strrchr(file, '/');
+        CLEANUP_CLOSE int back = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        CLEANUP_CLOSE int folder = -1;
+        CLEANUP_FREE char *path = strndup(file, (size_t)(slash - file) + 1);
+        if (!path || back < 0 || (folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 || fchdir(folder) < 0)
+                return -errno;
+        int r = mount(slash + 1, target, "erofs", IMAGE_FLAGS, NULL) < 0 ? -errno : 0;
+        if (fchdir(back) < 0)
+                return -errno;
+        return r == -ENOTBLK || r == -EINVAL ? mount_by_loop(file, "erofs", target) : r;
+}
+
 static int mount_file(const char *file, const char *target) {
         size_t length = strlen(file);
-        if (length > 6 && strcmp(file + length - 6, ".erofs") == 0) {
-                if (mount(file, target, "erofs", IMAGE_FLAGS, NULL) == 0)
-                        return 0;
-                return errno == ENOTBLK || errno == EINVAL ? mount_by_loop(file, "erofs", target) : -errno;
-        }
+        if (length > 6 && strcmp(file + length - 6, ".erofs") == 0)
+                return mount_erofs(file, target);
         return mount_by_loop(file, "squashfs", target);
 }
 
@@ -97,7 +129,7 @@ int image_mount(struct spawner *spawner, struct err *e) {
         const char *image = spawner->config.image;
         struct stat st;
         int r = make_run_dir(spawner, e);
-        if (r < 0)
+        if (r < 0 || (r = make_devices(spawner, e)) < 0)
                 return r;
         if (stat(image, &st) < 0)
                 return err_set_field(e, -errno, "SANDBOX_IMAGE", "there is no image at %s: %s; build it with 'make image'",

@@ -92,7 +92,12 @@ static void run_interpreter(int fd) {
 
 static _Noreturn void become_template(const struct spawner *spawner, int fd) {
         struct room_plan plan = {
-                .image = spawner->image_dir, .tools = spawner->tools_dir, .root_fd = -1, .report_fd = fd};
+                .image = spawner->image_dir,
+                .devices = spawner->dev_dir,
+                .tools = spawner->tools_dir,
+                .root_fd = -1,
+                .report_fd = fd,
+        };
         setsid();
         int r = outer_enter(spawner, SANDBOX_UID);
         if (r >= 0 && unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
@@ -343,7 +348,8 @@ bool template_reaped(struct spawner *spawner, pid_t pid, int wait_status) {
         (void)wait_status;
         if (spawner->template && spawner->template->pid == pid) {
                 t = TAKE_PTR(spawner->template);
-                log_warning("the template died and is made anew", "generation", log_num((long long)t->generation));
+                if (!spawner->stopping)
+                        log_warning("the template died and is made anew", "generation", log_num((long long)t->generation));
         } else if (spawner->next_template && spawner->next_template->pid == pid) {
                 t = TAKE_PTR(spawner->next_template);
                 spawner->template_failures++;
