@@ -1,0 +1,381 @@
+/* One run; see run.h. What each event leads to stands in sched/run_state.c; here is how it is done. */
+#include "run/run.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "run/run_stdin.h"
+
+/* Output is read in slices of this size, one for each wake-up, so that runs take turns. */
+#define SLICE_BYTES (64 << 10)
+/* Inputs are memory to memory; an init that has not taken them by then will not do so at all. */
+#define INPUTS_NS (10 * NS_PER_S)
+/*
+ * When the sandbox is gone, all other ends of its descriptors are closed and everything is there to be read. Should one
+ * be held open by an error of ours, the run is answered without the rest after this time.
+ */
+#define DRAIN_NS (1 * NS_PER_S)
+
+static void act(struct run *run, unsigned actions);
+
+static void step(struct run *run, enum run_event event) {
+        act(run, run_machine_step(&run->machine, event));
+}
+
+/* Output. */
+
+static uint64_t output_total(const struct run *run) {
+        return run->pipes[RUN_STDOUT].output.written + run->pipes[RUN_STDERR].output.written;
+}
+
+static void close_pipe(struct run *run, struct run_pipe *pipe) {
+        loop_remove(run->setup.loop, &pipe->source);
+        close_fd(&pipe->fd);
+}
+
+/* Stops listening to what a snippet prints; it then blocks as soon as the pipe is full. */
+static void deafen(struct run *run) {
+        for (int i = 0; i < RUN_STREAMS; i++)
+                loop_remove(run->setup.loop, &run->pipes[i].source);
+}
+
+static void check_output_limit(struct run *run) {
+        if (output_total(run) <= run->setup.limits.output_max_bytes || run->overflowed || run->hold != RUN_HAS_SANDBOX)
+                return;
+        run->overflowed = true;
+        run->setup.host->overflow(run->setup.host_data, run);
+        deafen(run);
+}
+
+/* Reads one slice. False: there is no more now. */
+static bool read_slice(struct run *run, enum run_stream stream) {
+        struct run_pipe *pipe = &run->pipes[stream];
+        size_t room;
+        char *to = output_space(&pipe->output, SLICE_BYTES, &room);
+        ssize_t got;
+        do
+                got = read(pipe->fd, to, room);
+        while (got < 0 && errno == EINTR);
+        if (got < 0 && errno == EAGAIN)
+                return false;
+        if (got <= 0) {
+                close_pipe(run, pipe);
+                return false;
+        }
+        output_added(&pipe->output, (size_t)got);
+        if (run->setup.request->watched && run->machine.state != RUN_DONE)
+                run->setup.handler->on_output(run, run->setup.handler_data, stream, to, (size_t)got);
+        return true;
+}
+
+static void on_pipe(struct run *run, enum run_stream stream) {
+        read_slice(run, stream);
+        check_output_limit(run);
+}
+
+static void on_stdout(void *data, int fd, uint32_t events) {
+        (void)fd;
+        (void)events;
+        on_pipe(data, RUN_STDOUT);
+}
+
+static void on_stderr(void *data, int fd, uint32_t events) {
+        (void)fd;
+        (void)events;
+        on_pipe(data, RUN_STDERR);
+}
+
+static int listen_to_pipes(struct run *run) {
+        static const loop_fd_fn calls[RUN_STREAMS] = {on_stdout, on_stderr};
+        for (int i = 0; i < RUN_STREAMS; i++) {
+                struct run_pipe *pipe = &run->pipes[i];
+                if (pipe->fd < 0 || pipe->source)
+                        continue;
+                int r = loop_add_fd(run->setup.loop, pipe->fd, EPOLLIN, calls[i], run, &pipe->source);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+void run_pause_output(struct run *run, bool pause) {
+        if (run->machine.state != RUN_CLAIMED && run->machine.state != RUN_STARTED)
+                return;
+        if (pause)
+                deafen(run);
+        else if (!run->overflowed && listen_to_pipes(run) < 0)
+                log_error("output cannot be listened to again", "run", run->id);
+}
+
+/* What comes over the channels. */
+
+static void on_started(void *data) {
+        struct run *run = data;
+        run->started_ns = clock_now_ns();
+        step(run, RUN_EVENT_STARTED);
+        if (run->setup.request->watched && run->machine.state == RUN_STARTED)
+                run->setup.handler->on_started(run, run->setup.handler_data);
+}
+
+static void on_result(void *data, char *json, size_t length) {
+        struct run *run = data;
+        if (run->machine.state == RUN_DONE)
+                free(json);
+        else if (rendered_list_add(&run->results, json, length) == 0 && run->setup.request->watched)
+                run->setup.handler->on_result(run, run->setup.handler_data, &run->results.items[run->results.count - 1]);
+}
+
+static void on_inputs_tried(void *data, const char *failed_name, size_t length, int error) {
+        struct run *run = data;
+        if (failed_name) {
+                memcpy(run->input_error.name, failed_name, length);
+                run->input_error.name[length] = '\0';
+                run->input_error.error = error;
+                run->refusal = RUN_REFUSED_INPUT;
+        }
+        step(run, failed_name ? RUN_EVENT_INPUT_REFUSED : RUN_EVENT_INPUTS_WRITTEN);
+}
+
+static void on_file(void *data, const struct work_file *file) {
+        struct run *run = data;
+        if (run->machine.state == RUN_DONE)
+                return;
+        const struct rendered *rendered = run_files_add(&run->files, file, run->setup.request->inline_files);
+        if (rendered && !file->skipped && run->setup.request->watched)
+                run->setup.handler->on_file(run, run->setup.handler_data, rendered);
+}
+
+static void on_files_end(void *data, const struct files_end *end) {
+        struct run *run = data;
+        size_t named = run->files.skipped.count;
+        run->files_complete = true;
+        run->files.skipped_unnamed = end->skipped > named ? end->skipped - (uint32_t)named : 0;
+}
+
+static const struct claim_handler claim_handler = {.on_started = on_started, .on_result = on_result};
+static const struct work_handler work_handler = {
+        .on_inputs_tried = on_inputs_tried,
+        .on_file = on_file,
+        .on_files_end = on_files_end,
+};
+
+/* The sandbox's descriptors. */
+
+static void open_channels(struct run *run, const int fds[SPAWN_READY_FDS]) {
+        claim_channel_init(&run->claim, run->setup.loop, fds[SPAWN_FD_CLAIM], &claim_handler, run);
+        work_channel_init(&run->work, run->setup.loop, fds[SPAWN_FD_WORK], &work_handler, run);
+        for (int i = 0; i < RUN_STREAMS; i++) {
+                run->pipes[i].fd = fds[SPAWN_FD_STDOUT + i];
+                output_init(&run->pipes[i].output, run->setup.limits.output_keep_bytes);
+        }
+        run->channels_open = true;
+}
+
+static void close_channels(struct run *run) {
+        if (!run->channels_open)
+                return;
+        run->channels_open = false;
+        claim_channel_deinit(&run->claim);
+        work_channel_deinit(&run->work);
+        for (int i = 0; i < RUN_STREAMS; i++) {
+                close_pipe(run, &run->pipes[i]);
+                output_deinit(&run->pipes[i].output);
+        }
+}
+
+/* Stops all callbacks without giving any memory back: one of them may be running. */
+static void silence(struct run *run) {
+        loop_remove(run->setup.loop, &run->timer);
+        if (!run->channels_open)
+                return;
+        deafen(run);
+        loop_remove(run->setup.loop, &run->claim.source);
+        loop_remove(run->setup.loop, &run->work.source);
+}
+
+/* Actions. */
+
+static void abandon(struct run *run) {
+        if (run->hold != RUN_HAS_SANDBOX)
+                return;
+        run->hold = RUN_NO_SANDBOX;
+        silence(run);
+        run->setup.host->abandon(run->setup.host_data, run);
+}
+
+/* Ends a sandbox that has not run anything and gives the run back to the queue, or up. */
+static void give_up_sandbox(struct run *run) {
+        abandon(run);
+        run->end = (struct spawn_exit){.sandbox = run->sandbox, .reason = SPAWN_END_LOST};
+        step(run, RUN_EVENT_LOST);
+}
+
+static void on_inputs_timeout(void *data) {
+        struct run *run = data;
+        run->timer = NULL;
+        log_warning("a sandbox did not take its input files in time", "run", run->id, "sandbox", run->sandbox_id);
+        give_up_sandbox(run);
+}
+
+static void write_inputs(struct run *run) {
+        int r = work_channel_send_inputs(&run->work, run->setup.request->inputs, run->setup.request->input_count);
+        if (r == 0)
+                r = loop_add_timer(run->setup.loop, INPUTS_NS, on_inputs_timeout, run, &run->timer);
+        if (r < 0)
+                give_up_sandbox(run);
+}
+
+/* The order is what makes a run quick: the clock and the code first, everything that can be done beside it later. */
+static void claim(struct run *run) {
+        loop_remove(run->setup.loop, &run->timer);
+        int stdin_fd = run_stdin_new(run->setup.request->stdin_bytes, run->setup.request->stdin_length);
+        if (stdin_fd < 0) {
+                give_up_sandbox(run);
+                return;
+        }
+        run->claimed_ns = clock_now_ns();
+        run->setup.host->claim(run->setup.host_data, run);
+        int r = claim_channel_send(&run->claim, run->setup.request->code, run->setup.request->code_length, stdin_fd);
+        if (r == 0)
+                r = listen_to_pipes(run);
+        if (r == 0)
+                r = work_channel_listen(&run->work);
+        if (r < 0) {
+                log_error("a sandbox cannot be listened to", "run", run->id, "error", log_errno(r));
+                give_up_sandbox(run);
+        }
+}
+
+static void on_drain_timeout(void *data) {
+        struct run *run = data;
+        run->timer = NULL;
+        log_error("a sandbox that is gone still holds a channel open", "run", run->id, "sandbox", run->sandbox_id);
+        step(run, RUN_EVENT_DRAINED);
+}
+
+/* Reads everything that is there. True: every channel is at its end. */
+static bool read_to_the_end(struct run *run) {
+        bool ended = true;
+        for (int i = 0; i < RUN_STREAMS; i++) {
+                struct run_pipe *pipe = &run->pipes[i];
+                while (pipe->fd >= 0 && read_slice(run, (enum run_stream)i))
+                        ;
+                ended = ended && pipe->fd < 0;
+        }
+        ended = claim_channel_drain(&run->claim) && ended;
+        return work_channel_drain(&run->work) && ended;
+}
+
+static void drain(struct run *run) {
+        bool ran = run->started_ns > 0 || output_total(run) > 0;
+        run->outcome = outcome_from(run->end.reason, run->end.wait_status, ran);
+        bool ended = run->hold != RUN_SANDBOX_GONE || read_to_the_end(run);
+        if (ended || loop_add_timer(run->setup.loop, DRAIN_NS, on_drain_timeout, run, &run->timer) < 0)
+                step(run, RUN_EVENT_DRAINED);
+}
+
+static void requeue(struct run *run) {
+        log_warning("a sandbox was lost before it ran anything; the run gets another", "run", run->id, "sandbox",
+                    run->sandbox_id);
+        silence(run);
+        run->hold = RUN_NO_SANDBOX;
+        run->claimed_ns = 0;
+        run->setup.host->requeue(run->setup.host_data, run);
+}
+
+static void act(struct run *run, unsigned actions) {
+        if (actions & RUN_DO_WRITE_INPUTS)
+                write_inputs(run);
+        if (actions & RUN_DO_CLAIM)
+                claim(run);
+        if (actions & RUN_DO_KILL)
+                abandon(run);
+        if (actions & RUN_DO_DRAIN)
+                drain(run);
+        if (actions & RUN_DO_REQUEUE)
+                requeue(run);
+        if (actions & RUN_DO_REPLY)
+                run->setup.handler->on_done(run, run->setup.handler_data);
+        if (actions & RUN_DO_REFUSE)
+                run->setup.handler->on_refused(run, run->setup.handler_data, run->refusal);
+        if (actions & RUN_DO_FREE) {
+                silence(run);
+                run->setup.host->finished(run->setup.host_data, run);
+        }
+}
+
+/* What the engine and the run's owner call. */
+
+struct run *run_new(const struct run_setup *setup) {
+        struct run *run = calloc(1, sizeof(*run));
+        if (!run)
+                return NULL;
+        run->setup = *setup;
+        run->queued_ns = clock_now_ns();
+        run->machine.state = RUN_QUEUED;
+        id_new(run->id, "run_");
+        run_files_init(&run->files);
+        return run;
+}
+
+void run_free(struct run *run) {
+        if (!run)
+                return;
+        loop_remove(run->setup.loop, &run->timer);
+        close_channels(run);
+        rendered_list_deinit(&run->results);
+        run_files_deinit(&run->files);
+        free(run);
+}
+
+void run_lease(struct run *run, struct sandbox_id sandbox, const int fds[SPAWN_READY_FDS]) {
+        close_channels(run); /* of an earlier sandbox */
+        open_channels(run, fds);
+        run->hold = RUN_HAS_SANDBOX;
+        run->sandbox = sandbox;
+        id_of_sandbox(run->sandbox_id, sandbox);
+        step(run, run->setup.request->input_count > 0 ? RUN_EVENT_LEASED_WITH_INPUTS : RUN_EVENT_LEASED);
+}
+
+/*
+ * Whether the sandbox was lost before the snippet had any say. Its end may overtake what it wrote, so that is read first.
+ * A signal without a word before it is the sandbox's failure at the first time; the second sandbox is believed.
+ */
+static bool ran_nothing(struct run *run) {
+        if (run->machine.state == RUN_CLAIMED)
+                claim_channel_drain(&run->claim);
+        if (run->started_ns > 0)
+                return false;
+        for (int i = 0; i < RUN_STREAMS; i++)
+                if (run->pipes[i].fd >= 0)
+                        read_slice(run, (enum run_stream)i);
+        if (output_total(run) > 0)
+                return false;
+        return run->end.reason == SPAWN_END_LOST ||
+               (run->end.reason == SPAWN_END_EXIT && WIFSIGNALED(run->end.wait_status));
+}
+
+void run_sandbox_gone(struct run *run, const struct spawn_exit *end) {
+        assert(run->hold == RUN_HAS_SANDBOX);
+        run->hold = RUN_SANDBOX_GONE;
+        run->ended_ns = clock_now_ns();
+        run->end = *end;
+        loop_remove(run->setup.loop, &run->timer);
+        step(run, ran_nothing(run) ? RUN_EVENT_LOST : RUN_EVENT_EXITED);
+}
+
+void run_refuse(struct run *run, enum run_refusal why) {
+        run->refusal = why;
+        step(run, RUN_EVENT_EXPIRED);
+}
+
+void run_cancel(struct run *run) {
+        step(run, RUN_EVENT_CANCEL);
+}
