@@ -1,0 +1,65 @@
+/*
+ * What the service remembers: projects and their keys.
+ *
+ * Runs in the api process, after it has jailed itself. This header knows nothing of SQL: store_sqlite.c implements it for
+ * one machine, and a database for several machines can implement it beside that. Every call is one transaction, and what
+ * it wrote is on the disk when it returns 0.
+ *
+ * Functions return 0, a positive STORE_E_* that the caller handles, or a negative errno after the reason was logged.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "store/key.h"
+
+enum { STORE_E_NOT_FOUND = 1, STORE_E_EXISTS = 2 };
+
+#define STORE_NAME_MAX 64
+#define STORE_ID_MAX 40
+#define STORE_LABEL_MAX 200
+#define STORE_DEFAULT_PROJECT "default"
+
+struct store;
+
+struct store_project {
+        int64_t id;
+        char name[STORE_NAME_MAX + 1];
+        int64_t created_ms; /* since 1970, UTC */
+};
+
+struct store_key {
+        int64_t id;
+        char public_id[STORE_ID_MAX + 1]; /* "key_…" */
+        int64_t project_id;               /* 0: an admin key, of no project */
+        char project[STORE_NAME_MAX + 1];
+        bool is_admin;
+        struct key_hash hash;
+        char hint[KEY_HINT_BYTES];
+        char label[STORE_LABEL_MAX + 1];
+        int64_t created_ms;
+};
+
+/* Opens the file at `path`, makes or migrates its tables and the project "default". A newer schema is refused. */
+int store_open(const char *path, struct store **ret, struct err *e);
+void store_close(struct store *store);
+
+int store_project_create(struct store *store, const char *name, struct store_project *ret);
+int store_project_find(struct store *store, const char *name, struct store_project *ret);
+/* Sorted by name, after the name `after` ("": from the start). Returns the count, or a negative errno. */
+int store_project_list(struct store *store, const char *after, struct store_project *ret, size_t max);
+
+/* The key that a request brought, whatever its project. Revoked keys are not found. */
+int store_key_find(struct store *store, const struct key_hash *hash, struct store_key *ret);
+/* `key` brings public_id, project_id, hash, hint and label; id and created_ms are filled in. */
+int store_key_create(struct store *store, struct store_key *key);
+int store_key_get(struct store *store, int64_t project_id, const char *public_id, struct store_key *ret);
+/* Sorted by public id, after `after`. Returns the count, or a negative errno. */
+int store_key_list(struct store *store, int64_t project_id, const char *after, struct store_key *ret, size_t max);
+int store_key_revoke(struct store *store, int64_t project_id, const char *public_id);
+
+/* Makes this the one admin key that comes from the operator, in place of the one before. `key` as for creating. */
+int store_admin_key_set(struct store *store, struct store_key *key);
