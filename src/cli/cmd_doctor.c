@@ -1,0 +1,123 @@
+/*
+ * platformctl doctor: whether this host can hold the service's promises, and what to do where it cannot.
+ *
+ * Runs the same checks as sandboxd does before it starts (sandbox/probe.h), and asks the service how it is, if one
+ * answers. Better run as root: the checks try real mounts and namespaces.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "cli/commands.h"
+#include "cli/http_client.h"
+#include "cli/output.h"
+#include "cli/service.h"
+#include "sandbox/probe.h"
+
+#define UIDS 65537
+#define HEALTH_TIMEOUT_S 5
+
+struct doctor {
+        struct cli *cli;
+        unsigned warnings;
+};
+
+static void print_check(struct cli *cli, enum probe_state state, const char *name, const char *message,
+                        const char *advice) {
+        static const char *const words[] = {[PROBE_OK] = "ok", [PROBE_WARN] = "warning", [PROBE_FAIL] = "MISSING"};
+        static const enum paint paints[] = {
+                [PROBE_OK] = PAINT_GOOD, [PROBE_WARN] = PAINT_WARNING, [PROBE_FAIL] = PAINT_BAD};
+        print_painted(&cli->out, paints[state], words[state]);
+        fprintf(cli->out.file, "%*s", (int)(9 - strlen(words[state])), "");
+        print_painted(&cli->out, PAINT_BOLD, name);
+        fputs(": ", cli->out.file);
+        print_painted(&cli->out, PAINT_NONE, message);
+        fputc('\n', cli->out.file);
+        if (advice[0]) {
+                fprintf(cli->out.file, "%9s", "");
+                print_painted(&cli->out, PAINT_NONE, advice);
+                fputc('\n', cli->out.file);
+        }
+        fflush(cli->out.file); /* some checks take a moment */
+}
+
+static void on_result(const struct probe_result *result, void *data) {
+        struct doctor *doctor = data;
+        /* What is missing but not required is a thing to know, not a failure. */
+        enum probe_state state = result->state == PROBE_FAIL && !result->required ? PROBE_WARN : result->state;
+        doctor->warnings += state == PROBE_WARN;
+        print_check(doctor->cli, state, result->name, result->message, result->advice);
+}
+
+/* 200 and 503 both come from a service that is there; nothing at the address is no fault of the host. */
+static void check_service(struct cli *cli) {
+        const struct http_call call = {.method = "GET", .path = "/readyz", .timeout_s = HEALTH_TIMEOUT_S};
+        CLEANUP(http_reply_deinit) struct http_reply reply = {0};
+        char message[256];
+        struct err e = {0};
+        if (service_open(cli) != 0)
+                return;
+        const char *url = http_client_url(cli->client);
+        int r = http_client_call(cli->client, &call, &reply, &e);
+        if (r == HTTP_CLIENT_E_CONNECT) {
+                snprintf(message, sizeof(message), "none answers at %s", url);
+                print_check(cli, PROBE_OK, "service", message, "");
+                return;
+        }
+        snprintf(message, sizeof(message), "%s is ready", url);
+        if (r == 0 && reply.status == 200) {
+                print_check(cli, PROBE_OK, "service", message, "");
+                return;
+        }
+        if (r == 0)
+                snprintf(message, sizeof(message), "%s answers, but is not ready (HTTP %ld)", url, reply.status);
+        print_check(cli, PROBE_WARN, "service", r == 0 ? message : e.message,
+                    "Wait a little if it has just been started; else its log says what keeps it.");
+}
+
+static int run(struct cli *cli, const void *values, int argc, char **argv) {
+        struct doctor doctor = {.cli = cli};
+        struct config config;
+        struct err e = {0};
+        (void)values;
+        if (argc > 0)
+                return say_error(cli, EX_USAGE, "doctor takes no argument; \"%s\" is one", argv[0]);
+        bool settings = config_load(&config, &e) == 0;
+        print_check(cli, settings ? PROBE_OK : PROBE_FAIL, "settings", settings ? "understood" : e.message, "");
+        if (!settings)
+                return EXIT_FAILURE;
+        if (geteuid() != 0)
+                say_note(cli, "not run as root, as sandboxd is: some checks fail only for that reason");
+        const struct probe_context context = {
+                .image = config.image,
+                .user = config.user,
+                .uid_base = (uint64_t)config.uid_base,
+                .uid_count = UIDS,
+        };
+        int missing = probe_run(&context, on_result, &doctor);
+        config_deinit(&config);
+        check_service(cli);
+        if (missing > 0)
+                fprintf(cli->out.file, "\nThis host is not fit for the service: %d required thing%s missing.\n",
+                        missing, missing == 1 ? " is" : "s are");
+        else
+                fprintf(cli->out.file, "\nThis host is fit for the service%s.\n",
+                        doctor.warnings > 0 ? ", with the warnings above" : "");
+        return missing > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+const struct command cmd_doctor = {
+        .name = "doctor",
+        .summary = "check whether this host is fit for the service",
+        .usage = "",
+        .description =
+                "Tries out what the service needs of this host (kernel, namespaces, cgroups, filters, image, user) "
+                "and\n"
+                "says what to do about each lack. These are the checks that sandboxd makes before it starts. If a\n"
+                "service answers at the address, its health is shown too. Run it as root, with the settings\n"
+                "(SANDBOX_...) of the service. Exit code: 1 if something that the service cannot do without is\n"
+                "missing.\n",
+        .examples = "  sudo platformctl doctor\n",
+        .run = run,
+};
