@@ -108,3 +108,9 @@ int caps_drop_all(void) {
 int caps_keep_only(uint64_t mask) {
         return keep_only(mask);
 }
+
+uint64_t caps_effective(void) {
+        struct sets sets;
+
+        return read_sets(&sets) < 0 ? 0 : sets.effective;
+}

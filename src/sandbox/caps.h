@@ -20,3 +20,6 @@ int caps_drop_all(void);
 
 /* As above, but keeps `mask` (CAP_BIT(CAP_…) | …) effective, permitted and in the bounding set; nothing inheritable. */
 int caps_keep_only(uint64_t mask);
+
+/* What the calling thread may do now; 0 if that cannot be found out. */
+uint64_t caps_effective(void);
