@@ -13,8 +13,8 @@ def compile_modules(interpreter, root):
     """Precompile everything, marked "unchecked": Python neither compares times nor could it write a newer file."""
     library = os.path.join(root, settings.PREFIX, "lib", interpreter.name)
     subprocess.run(
-        [interpreter.executable, "-I", "-S", "-m", "compileall", "-q", "-q", "-j", str(os.cpu_count() or 1), "-s", root,
-         "-p", "/", "--invalidation-mode", "unchecked-hash", library],
+        [interpreter.executable, "-s", "-S", "-P", "-m", "compileall", "-f", "-q", "-q", "-j", str(os.cpu_count() or 1),
+         "-s", root, "-p", "/", "--invalidation-mode", "unchecked-hash", library],
         check=False, cwd="/", env={"PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0"}, stdout=subprocess.DEVNULL)
     return len(glob.glob(os.path.join(library, "**", "*.pyc"), recursive=True))
 
@@ -43,9 +43,8 @@ def run_inside(root, interpreter, code, environment):
         os.chroot(root)
         os.chdir("/")
 
-    env = {"PATH": "/usr/local/bin:/usr/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0",
-           "PYTHONDONTWRITEBYTECODE": "1", **environment}
-    return subprocess.run([f"/usr/local/bin/{interpreter.name}", "-I", "-c", code], preexec_fn=enter, env=env, check=True,
+    env = {"PATH": "/usr/local/bin:/usr/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0", **environment}
+    return subprocess.run([f"/usr/local/bin/{interpreter.name}", "-s", "-P", "-B", "-c", code], preexec_fn=enter, env=env, check=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout
 
 
