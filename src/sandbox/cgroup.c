@@ -15,6 +15,7 @@
 
 #define LEFTOVER_TRIES 300 /* of LEFTOVER_WAIT_MS each, for what an earlier run left to die */
 #define LEFTOVER_WAIT_MS 10
+#define SWEEP_DEPTH 12 /* groups in groups */
 
 /* ---- Files ---- */
 
@@ -185,6 +186,42 @@ static int remove_leftovers(int parent_fd) {
         return 0;
 }
 
+/*
+ * Looks through a hierarchy for what an earlier run of this name left in other places: a run from another login session was
+ * in another group. Nothing else has this name, and who holds the name now is the only one to use it.
+ */
+static void sweep(int dir_fd, const char *name, unsigned depth) {
+        CLEANUP_CLOSEDIR DIR *dir = fdopendir(dir_fd);
+        const struct dirent *entry;
+
+        if (!dir)
+                close(dir_fd);
+        while (dir && (entry = readdir(dir))) {
+                CLEANUP_CLOSE int fd = -1;
+
+                if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+                        continue;
+                fd = cgroup_file_open(dir_fd, entry->d_name, O_RDONLY | O_DIRECTORY);
+                if (fd < 0)
+                        continue;
+                if (strcmp(entry->d_name, name) == 0) {
+                        remove_leftovers(fd);
+                        unlinkat(dir_fd, name, AT_REMOVEDIR);
+                } else if (depth < SWEEP_DEPTH) {
+                        sweep(take_fd(&fd), name, depth + 1);
+                }
+        }
+}
+
+static void sweep_all(const struct cgroup_host *host, const char *name) {
+        for (size_t i = 0; i < CONTROLLERS; i++) {
+                int fd = host->top[i] ? open(host->top[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+                if (fd >= 0)
+                        sweep(fd, name, 0);
+        }
+}
+
 static int open_parent(struct cgroup_tree *tree, size_t i, struct err *e) {
         const char *path = tree->parents[i];
         int r;
@@ -228,6 +265,7 @@ static int open_tree(const struct cgroup_host *host, const char *name, struct cg
         tree->version = host->version;
         tree->has_swap = host->has_swap;
         tree->ops = host->version == 1 ? &cgroup_v1_ops : &cgroup_v2_ops;
+        sweep_all(host, name);
         r = host->version == 1 ? cgroup_v1_prepare(host, name, tree, e) : cgroup_v2_prepare(host, name, tree, e);
         for (size_t i = 0; r == 0 && i < tree->n; i++)
                 r = open_parent(tree, i, e);

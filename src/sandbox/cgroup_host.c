@@ -109,12 +109,12 @@ static char *locate(const struct cgroup_mount *mount, const char *path) {
 
 static int note_mount(const struct cgroup_source *source, const struct cgroup_mount *mount, struct cgroup_host *v1,
                       struct cgroup_host *v2) {
-        if (strcmp(mount->type, "cgroup2") == 0 && !v2->top) {
+        if (strcmp(mount->type, "cgroup2") == 0 && !v2->top[0]) {
                 CLEANUP_FREE char *path = own_path(source->self_cgroup, NULL);
 
-                v2->top = strdup(mount->point);
+                v2->top[0] = strdup(mount->point);
                 v2->own[0] = locate(mount, path ? path : "/");
-                return v2->top && v2->own[0] ? 0 : -ENOMEM;
+                return v2->top[0] && v2->own[0] ? 0 : -ENOMEM;
         }
         for (size_t i = 0; strcmp(mount->type, "cgroup") == 0 && i < CONTROLLERS; i++) {
                 CLEANUP_FREE char *path = NULL;
@@ -122,8 +122,9 @@ static int note_mount(const struct cgroup_source *source, const struct cgroup_mo
                 if (v1->own[i] || !list_has(mount->options, controller_names[i]))
                         continue;
                 path = own_path(source->self_cgroup, controller_names[i]);
+                v1->top[i] = strdup(mount->point);
                 v1->own[i] = locate(mount, path ? path : "/");
-                if (!v1->own[i])
+                if (!v1->top[i] || !v1->own[i])
                         return -ENOMEM;
         }
         return 0;
@@ -161,7 +162,7 @@ static int choose(struct cgroup_host *v1, struct cgroup_host *v2, struct cgroup_
                                "cgroup controllers are missing: %s (others are mounted as cgroup v1); mount them below "
                                "/sys/fs/cgroup as well, or boot with systemd.unified_cgroup_hierarchy=1",
                                missing);
-        if (!v2->top)
+        if (!v2->top[0])
                 return err_set(e, -ENODEV,
                                "no cgroup file system is mounted; mount one (mount -t cgroup2 none /sys/fs/cgroup), or, in "
                                "a container, let it see the host's /sys/fs/cgroup for writing");
@@ -194,8 +195,9 @@ int cgroup_host_find(const struct cgroup_source *source, struct cgroup_host *ret
 }
 
 void cgroup_host_deinit(struct cgroup_host *host) {
-        for (size_t i = 0; i < CONTROLLERS; i++)
+        for (size_t i = 0; i < CONTROLLERS; i++) {
                 free(host->own[i]);
-        free(host->top);
+                free(host->top[i]);
+        }
         *host = (struct cgroup_host){0};
 }

@@ -22,10 +22,8 @@ struct cgroup_source {
 struct cgroup_host {
         int version;
         bool has_swap;
-        /* This process's own groups; v1: one a controller, v2: the first alone. Heap. */
-        char *own[CONTROLLERS];
-        /* v2: the top of what this process can see. Heap. */
-        char *top;
+        /* This process's own groups, and the tops of what it can see. v1: one a controller, v2: the first alone. Heap. */
+        char *own[CONTROLLERS], *top[CONTROLLERS];
 };
 
 int cgroup_open_from(const struct cgroup_source *source, const char *instance, struct cgroup_tree **ret, struct err *e);

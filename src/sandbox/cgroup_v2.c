@@ -127,7 +127,7 @@ static int step_into_leaf(struct cgroup_tree *tree, const char *base, const char
  * Delegate=yes) or at the top of all it can see (a container); else the top. Others' processes are never moved elsewhere.
  */
 static int choose_base(const struct cgroup_host *host, const char *name, struct cgroup_tree *tree, const char **ret) {
-        const char *own = host->own[0], *top = host->top;
+        const char *own = host->own[0], *top = host->top[0];
         char missing[64];
         int r = missing_of(own, "cgroup.controllers", missing, sizeof missing);
 
@@ -152,16 +152,16 @@ int cgroup_v2_prepare(const struct cgroup_host *host, const char *name, struct c
         char missing[64];
         int r = choose_base(host, name, tree, &base);
 
-        if (r == -ENODEV && missing_of(host->top, "cgroup.controllers", missing, sizeof missing) == 0)
+        if (r == -ENODEV && missing_of(host->top[0], "cgroup.controllers", missing, sizeof missing) == 0)
                 return err_set(e, r,
                                "cgroup controllers are missing in %s: %s; the kernel must have them, not disabled on its "
                                "command line (cgroup_disable), and a container's manager must hand them down",
-                               host->top, missing);
+                               host->top[0], missing);
         if (r < 0)
                 return err_set(e, r,
                                "cannot make control groups below %s or %s: %s; start the service by systemd with "
                                "Delegate=yes, or let the container see /sys/fs/cgroup for writing",
-                               host->own[0], host->top, strerror(-r));
+                               host->own[0], host->top[0], strerror(-r));
         tree->n = 1;
         tree->base = strdup(base);
         tree->parents[0] = join(base, name);
