@@ -7,6 +7,9 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "run/run.h"
 
 struct api;
 struct engine;
@@ -29,3 +32,16 @@ void engine_update_metrics(struct engine *engine);
 
 /* No new runs from now on (they get 503); retires what is parked; calls `done` once when no run is left. */
 void engine_drain(struct engine *engine, void (*done)(void *data), void *data);
+
+/* Runs. */
+
+/* A run that is not yet queued. Request, handler and data as in run/run.h. NULL without memory. */
+struct run *engine_run_new(struct engine *engine, const struct run_request *request, const struct run_handler *handler,
+                           void *data);
+/* Queues it; it may start, or be refused, within this call. The engine frees it when it has been answered or cancelled. */
+void engine_run_submit(struct engine *engine, struct run *run);
+
+/* Seconds after which one that was refused may try again. */
+uint32_t engine_retry_after_s(const struct engine *engine);
+/* What the image has installed, for messages: "numpy, pandas". */
+const char *engine_libraries(const struct engine *engine);

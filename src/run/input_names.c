@@ -7,15 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/text.h"
 #include "spawn/frames.h"
+
+#define SHOWN_BYTES 100
+
+size_t input_name_shown(const char *name) {
+        size_t length = strnlen(name, SHOWN_BYTES);
+        return length - text_cut_off(name, length);
+}
 
 static int refuse(const struct input_name *name, struct err *e, const char *why) {
         char field[32];
         snprintf(field, sizeof(field), "files[%zu].name", name->index);
         return err_set_field(e, -EINVAL, field,
-                             "\"%.100s\" cannot be the name of an input file: %s. Names are relative paths below the "
-                             "working directory, such as \"data.csv\" or \"in/data.csv\"",
-                             name->bytes, why);
+                             "\"%.*s\" cannot be the name of an input file: %s. Names are relative paths below the "
+                             "working directory, such as \"data.csv\" or \"in/data.csv\".",
+                             (int)input_name_shown(name->bytes), name->bytes, why);
 }
 
 /* NULL if the part between two slashes is a good name, else why it is not. */
@@ -90,14 +98,15 @@ int input_names_check_together(struct input_name *names, size_t count, struct er
                 snprintf(field, sizeof(field), "files[%zu].name", name->index);
                 if (i > 0 && compare_bytes(name->bytes, name->length, names[i - 1].bytes, names[i - 1].length) == 0)
                         return err_set_field(e, -EINVAL, field,
-                                             "there are two input files of the name \"%.100s\": give each another name",
-                                             name->bytes);
+                                             "There are two input files of the name \"%.*s\": give each another name.",
+                                             (int)input_name_shown(name->bytes), name->bytes);
                 for (size_t j = 0; j < name->length; j++)
                         if (name->bytes[j] == '/' && find(names, count, name->bytes, j))
                                 return err_set_field(
                                         e, -EINVAL, field,
-                                        "\"%.*s\" is a file of this request and cannot be a folder of \"%.100s\" as well",
-                                        (int)(j < 100 ? j : 100), name->bytes, name->bytes);
+                                        "\"%.*s\" cannot be put into a folder that is itself an input file of this "
+                                        "request: rename one of the two.",
+                                        (int)input_name_shown(name->bytes), name->bytes);
         }
         return 0;
 }

@@ -19,6 +19,9 @@ struct input_name {
 /* 0, or -EINVAL with what is wrong and the field "files[index].name". */
 int input_name_check(const struct input_name *name, struct err *e);
 
+/* How many bytes of a name a message shows: all of a short one, whole characters of a long one. */
+size_t input_name_shown(const char *name);
+
 /*
  * Checks the names against each other: none twice, none both a file and the folder of another. Sorts the array. 0, or
  * -EINVAL with the field of the second of the two.

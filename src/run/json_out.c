@@ -45,7 +45,7 @@ static void put(struct json_out *out, const char *bytes, size_t length) {
         out->used += length;
 }
 
-static void put_text(struct json_out *out, const char *text) {
+void json_out_text(struct json_out *out, const char *text) {
         put(out, text, strlen(text));
 }
 
@@ -88,7 +88,7 @@ static void put_escaped(struct json_out *out, unsigned char c) {
                 snprintf(text, sizeof(text), "\\%c", short_forms[c]);
         else
                 snprintf(text, sizeof(text), "\\u%04x", c);
-        put_text(out, text);
+        json_out_text(out, text);
 }
 
 static bool is_plain(unsigned char c) {
@@ -121,7 +121,7 @@ void json_out_quote_part(struct json_out *out, const char *bytes, size_t length)
                 if (valid)
                         put_escaped(out, at[i]);
                 else
-                        put_text(out, TEXT_REPLACEMENT);
+                        json_out_text(out, TEXT_REPLACEMENT);
                 i += step > 0 ? step : length - i;
                 copied = i;
         }
@@ -149,7 +149,7 @@ void json_out_int(struct json_out *out, int64_t value) {
         char text[24];
         snprintf(text, sizeof(text), "%" PRId64, value);
         separate(out);
-        put_text(out, text);
+        json_out_text(out, text);
 }
 
 void json_out_milli(struct json_out *out, uint64_t thousandths) {
@@ -161,17 +161,17 @@ void json_out_milli(struct json_out *out, uint64_t thousandths) {
         if (text[length - 1] == '.')
                 text[--length] = '\0';
         separate(out);
-        put_text(out, text);
+        json_out_text(out, text);
 }
 
 void json_out_bool(struct json_out *out, bool value) {
         separate(out);
-        put_text(out, value ? "true" : "false");
+        json_out_text(out, value ? "true" : "false");
 }
 
 void json_out_null(struct json_out *out) {
         separate(out);
-        put_text(out, "null");
+        json_out_text(out, "null");
 }
 
 void json_out_raw(struct json_out *out, const char *json, size_t length) {

@@ -45,6 +45,9 @@ void json_out_quote_begin(struct json_out *out);
 void json_out_quote_part(struct json_out *out, const char *bytes, size_t length);
 void json_out_quote_end(struct json_out *out);
 
+/* Text as it is, for what stands around the JSON. */
+void json_out_text(struct json_out *out, const char *text);
+
 /* Members in one call. */
 void json_out_member_string(struct json_out *out, const char *key, const char *text);
 void json_out_member_int(struct json_out *out, const char *key, int64_t value);

@@ -188,9 +188,9 @@ static struct admission_ticket *longest_waiting(const struct admission *admissio
 }
 
 struct admission_ticket *admission_expired(struct admission *admission, uint64_t now_ns) {
-        if (admission_next_ns(admission) > now_ns)
-                return NULL;
         struct admission_ticket *ticket = longest_waiting(admission);
+        if (!ticket || admission_next_ns(admission) > now_ns)
+                return NULL;
         leave(admission, ticket);
         admission->expired_total++;
         return ticket;

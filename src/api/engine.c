@@ -1,0 +1,429 @@
+/*
+ * The run engine: brings together the queue, the pool, the runs and the spawner; see engine.h.
+ *
+ * Runs in the api process. Decisions are made in sched/, a run drives itself in run/; this file carries news from one to
+ * the other. Runs call back into it from the depth of their own callbacks, so what they ask for is only noted there; what
+ * could free or restart a run happens in on_tidy, from the loop.
+ */
+#include "api/engine_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "api/metrics.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/log.h"
+#include "sandbox/steps.h"
+
+#define PARKED_MAX_NS (15 * 60 * NS_PER_S)
+#define CREATING_MAX 8
+#define BACKOFF_FIRST_NS (100 * NS_PER_MS)
+#define BACKOFF_MAX_NS (10 * NS_PER_S)
+#define SETTLED_NS (1 * NS_PER_S)
+/* What requests may hold in memory while they wait, together. */
+#define QUEUE_BYTES_MAX (UINT64_C(256) << 20)
+
+#define CONTAINER_OF(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
+static void pump(struct engine *engine);
+
+/* The list of sandboxes. */
+
+static struct engine_sandbox *find_sandbox(const struct engine *engine, struct sandbox_id id) {
+        struct engine_sandbox *sandbox = engine->sandboxes;
+        while (sandbox && !sandbox_id_equal(sandbox->id, id))
+                sandbox = sandbox->next;
+        return sandbox;
+}
+
+static void close_descriptors(struct engine_sandbox *sandbox) {
+        for (int i = 0; i < SPAWN_READY_FDS; i++)
+                close_fd(&sandbox->fds[i]);
+}
+
+static void drop_sandbox(struct engine *engine, struct engine_sandbox *sandbox) {
+        struct engine_sandbox **place = &engine->sandboxes;
+        while (*place != sandbox)
+                place = &(*place)->next;
+        *place = sandbox->next;
+        close_descriptors(sandbox);
+        free(sandbox);
+}
+
+/* What runs ask for (struct run_host). */
+
+static struct engine_sandbox *sandbox_of(struct engine *engine, const struct run *run) {
+        struct engine_sandbox *sandbox = find_sandbox(engine, run->sandbox);
+        assert(sandbox && sandbox->run == run);
+        return sandbox;
+}
+
+static void host_claim(void *data, struct run *run) {
+        struct engine *engine = data;
+        spawn_claim(engine->client, run->sandbox, run->setup.request->timeout_ms);
+}
+
+static void host_overflow(void *data, struct run *run) {
+        struct engine *engine = data;
+        spawn_kill(engine->client, run->sandbox, SPAWN_END_OUTPUT);
+}
+
+static void host_abandon(void *data, struct run *run) {
+        struct engine *engine = data;
+        sandbox_of(engine, run)->run = NULL;
+        spawn_kill(engine->client, run->sandbox, SPAWN_END_CANCELLED);
+}
+
+static void free_finished(struct engine *engine) {
+        while (engine->finished) {
+                struct run *run = engine->finished;
+                engine->finished = run->next;
+                run_free(run);
+        }
+}
+
+static void on_tidy(void *data) {
+        struct engine *engine = data;
+        engine->tidy = NULL;
+        free_finished(engine);
+        pump(engine);
+        if (engine->draining && engine->runs == 0 && engine->drained) {
+                void (*drained)(void *) = engine->drained;
+                engine->drained = NULL;
+                drained(engine->drained_data);
+        }
+}
+
+static void tidy_soon(struct engine *engine) {
+        if (!engine->tidy && loop_add_timer(engine->api->loop, 0, on_tidy, engine, &engine->tidy) < 0)
+                api_quit(engine->api, EXIT_FAILURE, "out of memory");
+}
+
+static void host_requeue(void *data, struct run *run) {
+        struct engine *engine = data;
+        if (admission_return(&engine->admission, &run->ticket, run->setup.request->lane) < 0)
+                run_refuse(run, RUN_REFUSED_MEMORY);
+        tidy_soon(engine);
+}
+
+static void host_finished(void *data, struct run *run) {
+        struct engine *engine = data;
+        admission_cancel(&engine->admission, &run->ticket);
+        run->next = engine->finished;
+        engine->finished = run;
+        engine->runs--;
+        tidy_soon(engine);
+}
+
+static const struct run_host host = {
+        .claim = host_claim,
+        .overflow = host_overflow,
+        .abandon = host_abandon,
+        .requeue = host_requeue,
+        .finished = host_finished,
+};
+
+/* From the queue to a sandbox. */
+
+static void count_claim(struct engine *engine, const struct run *run, const struct engine_sandbox *sandbox) {
+        bool warm = sandbox->member.parked_at_ns <= run->queued_ns;
+        if (warm)
+                engine->warm_claims++;
+        else
+                engine->cold_claims++;
+        metrics_add(engine->api->metrics, METRIC_POOL_CLAIMS, 1, warm ? "warm" : "cold");
+        metrics_observe_ns(engine->api->metrics, METRIC_QUEUE_SECONDS, sandbox->leased_ns - run->queued_ns);
+}
+
+static void hand_out(struct engine *engine) {
+        while (engine->pool.parked > 0) {
+                struct admission_ticket *ticket = admission_next(&engine->admission);
+                if (!ticket)
+                        return;
+                struct run *run = CONTAINER_OF(ticket, struct run, ticket);
+                struct engine_sandbox *sandbox =
+                        CONTAINER_OF(pool_lease(&engine->pool), struct engine_sandbox, member);
+                int fds[SPAWN_READY_FDS];
+                for (int i = 0; i < SPAWN_READY_FDS; i++)
+                        fds[i] = take_fd(&sandbox->fds[i]);
+                sandbox->run = run;
+                sandbox->leased_ns = clock_now_ns();
+                run_lease(run, sandbox->id, fds);
+                count_claim(engine, run, sandbox);
+        }
+}
+
+static void refuse_expired(struct engine *engine, uint64_t now_ns) {
+        struct admission_ticket *ticket;
+        while ((ticket = admission_expired(&engine->admission, now_ns))) {
+                metrics_add(engine->api->metrics, METRIC_QUEUE_REFUSED, 1, "waited");
+                run_refuse(CONTAINER_OF(ticket, struct run, ticket), RUN_REFUSED_WAITED);
+        }
+}
+
+static void resize_pool(struct engine *engine, uint64_t now_ns) {
+        struct pool_member *member;
+        while (pool_create_wanted(&engine->pool, admission_demand(&engine->admission), now_ns)) {
+                pool_creating(&engine->pool);
+                spawn_create(engine->client, ++engine->next_request, SPAWN_PROFILE_SNIPPET);
+        }
+        while ((member = pool_overdue(&engine->pool, now_ns))) {
+                struct engine_sandbox *sandbox = CONTAINER_OF(member, struct engine_sandbox, member);
+                spawn_kill(engine->client, sandbox->id, SPAWN_END_RETIRED);
+                close_descriptors(sandbox);
+        }
+}
+
+static void on_alarm(void *data) {
+        struct engine *engine = data;
+        engine->alarm = NULL;
+        engine->alarm_ns = SCHED_NEVER;
+        pump(engine);
+}
+
+/* One timer serves everything that is due some time; one that rings too early does no harm and costs less than moving it. */
+static void set_alarm(struct engine *engine, uint64_t now_ns) {
+        uint64_t queue = admission_next_ns(&engine->admission);
+        uint64_t due = pool_next_ns(&engine->pool, admission_demand(&engine->admission), now_ns);
+        due = queue < due ? queue : due;
+        if (due >= engine->alarm_ns)
+                return;
+        loop_remove(engine->api->loop, &engine->alarm);
+        engine->alarm_ns = due;
+        if (loop_add_timer(engine->api->loop, due > now_ns ? due - now_ns : 0, on_alarm, engine, &engine->alarm) < 0)
+                engine->alarm_ns = SCHED_NEVER; /* the next news of any kind will do */
+}
+
+/* Does whatever can be done now. Called after every piece of news. */
+static void pump(struct engine *engine) {
+        hand_out(engine);
+        uint64_t now_ns = clock_now_ns();
+        refuse_expired(engine, now_ns);
+        resize_pool(engine, now_ns);
+        set_alarm(engine, now_ns);
+}
+
+/* News from the spawner (struct spawn_handler). */
+
+static void on_hello(void *data, uint32_t max_sandboxes) {
+        struct engine *engine = data;
+        engine->sandboxes_max = engine->pool.settings.total_max = max_sandboxes;
+        pump(engine);
+}
+
+static void on_ready(void *data, uint64_t request, struct sandbox_id id, const int *fds) {
+        struct engine *engine = data;
+        struct engine_sandbox *sandbox = engine->pool.creating > 0 ? calloc(1, sizeof(*sandbox)) : NULL;
+        if (!sandbox) {
+                log_error("a sandbox cannot be taken over", "request", log_num((long long)request));
+                for (int i = 0; i < SPAWN_READY_FDS; i++)
+                        close(fds[i]);
+                spawn_kill(engine->client, id, SPAWN_END_RETIRED);
+                if (engine->pool.creating > 0)
+                        pool_failed(&engine->pool, clock_now_ns());
+                return;
+        }
+        sandbox->id = id;
+        memcpy(sandbox->fds, fds, sizeof(sandbox->fds));
+        sandbox->next = engine->sandboxes;
+        engine->sandboxes = sandbox;
+        engine->ever_ready = true;
+        pool_ready(&engine->pool, &sandbox->member, clock_now_ns());
+        metrics_add(engine->api->metrics, METRIC_SANDBOXES_CREATED, 1);
+        pump(engine);
+}
+
+static void on_failed(void *data, uint64_t request, uint32_t number, int error) {
+        struct engine *engine = data;
+        if (engine->pool.creating == 0)
+                return;
+        log_warning("a sandbox could not be made", "request", log_num((long long)request), "step",
+                    sandbox_step_name(number), "error", strerror(error));
+        metrics_add(engine->api->metrics, METRIC_SPAWNER_ERRORS, 1, sandbox_step_name(number));
+        pool_failed(&engine->pool, clock_now_ns());
+        pump(engine);
+}
+
+static void on_exited(void *data, const struct spawn_exit *end) {
+        struct engine *engine = data;
+        struct engine_sandbox *sandbox = find_sandbox(engine, end->sandbox);
+        if (!sandbox)
+                return; /* one that could not be taken over */
+        uint64_t now_ns = clock_now_ns();
+        struct run *run = sandbox->run;
+        if (sandbox->leased_ns > 0)
+                admission_release(&engine->admission, now_ns - sandbox->leased_ns);
+        else if (sandbox->member.state == POOL_PARKED)
+                log_warning("a sandbox died while it was waiting", "reason", log_num(end->reason));
+        pool_gone(&engine->pool, &sandbox->member, now_ns);
+        drop_sandbox(engine, sandbox);
+        if (run)
+                run_sandbox_gone(run, end);
+        pump(engine);
+}
+
+static void on_template(void *data, const struct spawn_template_news *news) {
+        struct engine *engine = data;
+        static const char *const names[] = {
+                [SPAWN_TEMPLATE_STARTING] = "starting",
+                [SPAWN_TEMPLATE_SERVING] = "serving",
+                [SPAWN_TEMPLATE_FAILED] = "failed",
+        };
+        if (news->state != engine->template.state || news->generation != engine->template.generation)
+                log_info("news of the template", "state", names[news->state], "generation",
+                         log_num((long long)news->generation));
+        /* A new template deserves a new attempt at once, whatever failed with the old one. */
+        if (news->state == SPAWN_TEMPLATE_SERVING && news->generation != engine->template.generation)
+                pool_encourage(&engine->pool);
+        engine->template = *news;
+        pool_set_open(&engine->pool, news->state == SPAWN_TEMPLATE_SERVING);
+        pump(engine);
+}
+
+static void on_lost(void *data, const char *why) {
+        struct engine *engine = data;
+        api_quit(engine->api, EXIT_FAILURE, why);
+}
+
+static const struct spawn_handler spawn_handler = {
+        .on_hello = on_hello,
+        .on_ready = on_ready,
+        .on_failed = on_failed,
+        .on_exited = on_exited,
+        .on_template = on_template,
+        .on_lost = on_lost,
+};
+
+/* Making and ending it. */
+
+static void list_libraries(struct engine *engine) {
+        json_t *library;
+        size_t i, used = 0;
+        json_array_foreach(json_object_get(engine->api->environment, "libraries"), i, library) {
+                const char *name = json_string_value(library);
+                if (!name || used + strlen(name) + 3 > sizeof(engine->libraries))
+                        continue;
+                used += (size_t)snprintf(engine->libraries + used, sizeof(engine->libraries) - used, "%s%s",
+                                         used > 0 ? ", " : "", name);
+        }
+        if (used == 0)
+                snprintf(engine->libraries, sizeof(engine->libraries), "see GET /v1/environment");
+}
+
+static void set_limits(struct engine *engine) {
+        const struct config *config = engine->api->config;
+        pool_init(&engine->pool, &(struct pool_settings){
+                                         .target = (uint32_t)config->warm_pool,
+                                         .total_max = 0, /* until the spawner has greeted */
+                                         .creating_max = CREATING_MAX,
+                                         .age_max_ns = PARKED_MAX_NS,
+                                         .backoff_first_ns = BACKOFF_FIRST_NS,
+                                         .backoff_max_ns = BACKOFF_MAX_NS,
+                                         .settled_ns = SETTLED_NS,
+                                 });
+        admission_init(&engine->admission, &(struct admission_settings){
+                                                   .running_max = (uint32_t)config->max_concurrent,
+                                                   .queue_max = (uint32_t)config->queue_max,
+                                                   .bytes_max = QUEUE_BYTES_MAX,
+                                                   .wait_max_ns = (uint64_t)config->queue_timeout_s * NS_PER_S,
+                                           });
+}
+
+int engine_new(struct api *api, int spawner_fd, struct engine **ret) {
+        struct engine *engine = calloc(1, sizeof(*engine));
+        if (!engine) {
+                close(spawner_fd);
+                return -ENOMEM;
+        }
+        engine->api = api;
+        engine->alarm_ns = SCHED_NEVER;
+        set_limits(engine);
+        list_libraries(engine);
+        int r = spawn_client_new(api->loop, spawner_fd, &spawn_handler, engine, &engine->client);
+        if (r < 0) {
+                engine_free(engine);
+                return r;
+        }
+        *ret = engine;
+        return 0;
+}
+
+void engine_free(struct engine *engine) {
+        if (!engine)
+                return;
+        loop_remove(engine->api->loop, &engine->tidy);
+        loop_remove(engine->api->loop, &engine->alarm);
+        free_finished(engine);
+        struct admission_ticket *ticket;
+        while ((ticket = admission_expired(&engine->admission, SCHED_NEVER)))
+                run_free(CONTAINER_OF(ticket, struct run, ticket));
+        while (engine->sandboxes) {
+                run_free(engine->sandboxes->run);
+                drop_sandbox(engine, engine->sandboxes);
+        }
+        spawn_client_free(engine->client);
+        admission_deinit(&engine->admission);
+        free(engine);
+}
+
+/* Runs, as their owners see it. */
+
+struct run *engine_run_new(struct engine *engine, const struct run_request *request, const struct run_handler *handler,
+                           void *data) {
+        const struct config *config = engine->api->config;
+        struct run *run = run_new(&(struct run_setup){
+                .loop = engine->api->loop,
+                .request = request,
+                .limits = {(size_t)config->output_keep_bytes, (uint64_t)config->output_max_bytes},
+                .handler = handler,
+                .handler_data = data,
+                .host = &host,
+                .host_data = engine,
+        });
+        if (run)
+                engine->runs++;
+        return run;
+}
+
+void engine_run_submit(struct engine *engine, struct run *run) {
+        struct admission_ticket *displaced;
+        if (engine->draining) {
+                run_refuse(run, RUN_REFUSED_STOPPING);
+                return;
+        }
+        int verdict = admission_enter(&engine->admission, &run->ticket, run->setup.request->lane,
+                                      run->setup.request->memory_bytes, run->queued_ns, &displaced);
+        if (displaced || verdict == ADMISSION_FULL)
+                metrics_add(engine->api->metrics, METRIC_QUEUE_REFUSED, 1, "full");
+        if (displaced)
+                run_refuse(CONTAINER_OF(displaced, struct run, ticket), RUN_REFUSED_QUEUE_FULL);
+        if (verdict == ADMISSION_WAITS)
+                pump(engine);
+        else
+                run_refuse(run, verdict == ADMISSION_FULL ? RUN_REFUSED_QUEUE_FULL : RUN_REFUSED_MEMORY);
+}
+
+void engine_drain(struct engine *engine, void (*done)(void *data), void *data) {
+        engine->draining = true;
+        engine->drained = done;
+        engine->drained_data = data;
+        pool_stop(&engine->pool);
+        struct admission_ticket *ticket;
+        while ((ticket = admission_expired(&engine->admission, SCHED_NEVER)))
+                run_refuse(CONTAINER_OF(ticket, struct run, ticket), RUN_REFUSED_STOPPING);
+        tidy_soon(engine);
+}
+
+uint32_t engine_retry_after_s(const struct engine *engine) {
+        return admission_retry_after_s(&engine->admission);
+}
+
+const char *engine_libraries(const struct engine *engine) {
+        return engine->libraries;
+}

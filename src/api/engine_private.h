@@ -1,0 +1,47 @@
+/*
+ * The engine's own state, shared by engine.c and engine_status.c only.
+ *
+ * Runs in the api process.
+ */
+#pragma once
+
+#include "api/engine.h"
+#include "base/loop.h"
+#include "run/run.h"
+#include "sched/admission.h"
+#include "sched/pool.h"
+#include "spawn/client.h"
+
+#define LIBRARIES_BYTES 256
+
+/* A sandbox that the spawner has made. Its descriptors are here while it is parked, with its run after that. */
+struct engine_sandbox {
+        struct pool_member member;
+        struct sandbox_id id;
+        int fds[SPAWN_READY_FDS];
+        struct run *run;    /* NULL: parked, or nobody is interested in it any more */
+        uint64_t leased_ns; /* 0: it was never */
+        struct engine_sandbox *next;
+};
+
+struct engine {
+        struct api *api;
+        struct spawn_client *client;
+        struct pool pool;
+        struct admission admission;
+        struct engine_sandbox *sandboxes;
+        struct run *finished; /* to be freed */
+        uint32_t runs;        /* that are not finished */
+        uint64_t next_request;
+        struct loop_source *tidy; /* what may not be done within a callback, done right after it */
+        struct loop_source *alarm;
+        uint64_t alarm_ns; /* when it rings */
+        bool ever_ready;
+        bool draining;
+        void (*drained)(void *data);
+        void *drained_data;
+        struct spawn_template_news template;
+        uint32_t sandboxes_max;
+        uint64_t cold_claims, warm_claims;
+        char libraries[LIBRARIES_BYTES]; /* "numpy, pandas, …" */
+};

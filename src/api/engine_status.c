@@ -1,0 +1,64 @@
+/* What the engine tells about itself; see engine.h. Runs in the api process. */
+#include "api/api.h"
+#include "api/engine_private.h"
+#include "api/metrics.h"
+#include "base/config.h"
+
+static const char *template_state_name(enum spawn_template_state state) {
+        switch (state) {
+        case SPAWN_TEMPLATE_SERVING:
+                return "serving";
+        case SPAWN_TEMPLATE_FAILED:
+                return "failed";
+        default:
+                return "starting";
+        }
+}
+
+bool engine_is_ready(const struct engine *engine) {
+        return engine->ever_ready && !engine->draining &&
+               (engine->template.state == SPAWN_TEMPLATE_SERVING || engine->pool.parked > 0);
+}
+
+json_t *engine_status(const struct engine *engine) {
+        const struct pool *pool = &engine->pool;
+        const struct admission *admission = &engine->admission;
+        return json_pack(
+                "{s:b, s:{s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I}, s:{s:i, s:i, s:i, s:i, s:I, s:I}, s:{s:s, s:I, s:I}, "
+                "s:{s:i, s:i}}",
+                "ready", engine_is_ready(engine),                      //
+                "pool",                                                //
+                "target", (int)pool->settings.target,                  //
+                "parked", (int)pool->parked,                           //
+                "creating", (int)pool->creating,                       //
+                "retiring", (int)pool->retiring,                       //
+                "created_total", (json_int_t)pool->created_total,      //
+                "failed_total", (json_int_t)pool->failed_total,        //
+                "warm_claims_total", (json_int_t)engine->warm_claims,  //
+                "cold_claims_total", (json_int_t)engine->cold_claims,  //
+                "runs",                                                //
+                "running", (int)admission->running,                    //
+                "max_concurrent", (int)admission->settings.running_max, //
+                "queued", (int)admission->waiting,                     //
+                "queue_max", (int)admission->settings.queue_max,       //
+                "refused_total", (json_int_t)admission->refused_total, //
+                "expired_total", (json_int_t)admission->expired_total, //
+                "template",                                            //
+                "state", template_state_name(engine->template.state),  //
+                "generation", (json_int_t)engine->template.generation, //
+                "forks", (json_int_t)engine->template.forks,           //
+                "sandboxes",                                           //
+                "alive", (int)(pool->parked + pool->leased + pool->retiring), //
+                "max", (int)engine->sandboxes_max);
+}
+
+void engine_update_metrics(struct engine *engine) {
+        struct metrics *metrics = engine->api->metrics;
+        metrics_set(metrics, METRIC_RUNS_ACTIVE, engine->admission.running);
+        metrics_set(metrics, METRIC_QUEUE_LENGTH, engine->admission.waiting);
+        metrics_set(metrics, METRIC_POOL_SANDBOXES, engine->pool.parked, "parked");
+        metrics_set(metrics, METRIC_POOL_SANDBOXES, engine->pool.creating, "creating");
+        metrics_set(metrics, METRIC_POOL_TARGET, engine->pool.settings.target);
+        metrics_set(metrics, METRIC_TEMPLATE_GENERATION, (double)engine->template.generation);
+        metrics_set(metrics, METRIC_TEMPLATE_SERVING, engine->template.state == SPAWN_TEMPLATE_SERVING);
+}
