@@ -6,6 +6,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct auth;
@@ -26,7 +27,8 @@ struct api {
         struct engine *engine; /* pool and runs; talks to the spawner */
         struct http_server *http;
         uint64_t started_ns; /* clock_now_ns() */
-        int exit_status;
+        bool draining;       /* SIGTERM has come: no new runs */
+        unsigned draining_parts; /* that are not done: engine, HTTP server */
 };
 
 /* Ends the process's loop; `why` goes into the log. For what cannot be gone on with, such as a lost spawner. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "api/json.h"
 #include "base/cleanup.h"
 
 static const struct kind {
@@ -48,9 +49,11 @@ const char *http_error_retry_after(enum http_error kind) {
 }
 
 json_t *http_error_body(enum http_error kind, const char *param, const char *message) {
-        json_t *error = json_pack("{s:s, s:s}", "type", http_error_type(kind), "message", message);
+        /* Messages may quote what a client sent, cut at any byte. */
+        json_t *error = json_pack("{s:s, s:o}", "type", http_error_type(kind), "message",
+                                  json_string_lossy(message, strlen(message)));
         if (error && param && *param)
-                json_object_set_new(error, "param", json_string(param));
+                json_object_set_new(error, "param", json_string_lossy(param, strlen(param)));
         return json_pack("{s:o}", "error", error);
 }
 

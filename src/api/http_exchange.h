@@ -12,6 +12,7 @@
 #pragma once
 
 #include <microhttpd.h>
+#include <netinet/in.h>
 
 #include "api/http.h"
 #include "api/http_error.h"
@@ -39,13 +40,13 @@ struct http_exchange {
         struct http_server *server;
         struct http_channel *channel;
         struct MHD_Connection *connection;
+        char client[INET6_ADDRSTRLEN];
         char *target; /* path, cut off at the query */
         char *params; /* storage of request.params */
         char *body;
         size_t body_size, body_max;
 
         bool handed, ended, gone, dropped;
-        bool inside;    /* libmicrohttpd is waiting for the access handler to return */
         bool suspended; /* in libmicrohttpd */
         bool streaming, queued;
         unsigned status;
@@ -64,6 +65,7 @@ static inline struct http_exchange *exchange_of(const struct http_request *reque
 }
 
 /* http_server.c */
+void exchange_suspend(struct http_exchange *exchange);
 void exchange_resume(struct http_exchange *exchange);
 /* The terminal call was made: lets libmicrohttpd go on, or frees what nobody needs any more. */
 void exchange_end(struct http_exchange *exchange);

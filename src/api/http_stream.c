@@ -50,8 +50,7 @@ static ssize_t read_stream(void *data, uint64_t position, char *buffer, size_t s
         }
         if (exchange->ended)
                 return MHD_CONTENT_READER_END_OF_STREAM;
-        exchange->suspended = true;
-        MHD_suspend_connection(exchange->connection);
+        exchange_suspend(exchange);
         return 0;
 }
 

@@ -1,0 +1,22 @@
+/*
+ * Who asks: keys of requests, the project they act in, and how often a key may ask.
+ *
+ * Runs in the api process. Keys come from the network; of a key only its SHA-256 is kept anywhere.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "api/routes.h"
+
+struct api;
+struct auth;
+
+int auth_new(struct api *api, struct auth **ret);
+void auth_free(struct auth *auth);
+
+/*
+ * Fills request->auth for a route of this scope. On failure the request has been ANSWERED (401, 403, 400 or 404 for
+ * X-Project, 429) and false is returned.
+ */
+bool auth_admit(struct auth *auth, struct http_request *request, enum route_scope scope);

@@ -1,0 +1,241 @@
+/* Strict decoding of JSON bodies; see json.h. */
+#include "api/json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/http.h"
+#include "base/cleanup.h"
+#include "run/text.h"
+
+static const char *const want_names[] = {
+        [JSON_WANT_STRING] = "a string",   [JSON_WANT_NUMBER] = "a number", [JSON_WANT_INTEGER] = "a whole number",
+        [JSON_WANT_BOOL] = "true or false", [JSON_WANT_ARRAY] = "a list",   [JSON_WANT_OBJECT] = "an object",
+        [JSON_WANT_ANY] = "a value",
+};
+
+/* ---- parsing */
+
+/* Before jansson looks at it, which goes down 2048 levels, each with its share of the stack. */
+static bool too_deep(const char *bytes, size_t length) {
+        unsigned depth = 0;
+        bool in_string = false;
+        for (size_t i = 0; i < length; i++) {
+                char c = bytes[i];
+                if (in_string) {
+                        if (c == '\\')
+                                i++;
+                        else if (c == '"')
+                                in_string = false;
+                } else if (c == '"') {
+                        in_string = true;
+                } else if (c == '[' || c == '{') {
+                        if (++depth > JSON_DEPTH_MAX)
+                                return true;
+                } else if ((c == ']' || c == '}') && depth) {
+                        depth--;
+                }
+        }
+        return false;
+}
+
+/* jansson: `duplicate object key near '"code"'`. Only a plain name is worth naming. */
+static void name_duplicate(const char *text, char *name, size_t size) {
+        const char *from = strstr(text, "near '\"");
+        name[0] = '\0';
+        if (!from)
+                return;
+        from += strlen("near '\"");
+        size_t length = strspn(from, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+        if (from[length] == '"')
+                snprintf(name, size, "%.*s", (int)length, from);
+}
+
+static int explain(const json_error_t *error, struct err *e) {
+        char name[sizeof(e->field)];
+        if (json_error_code(error) == json_error_out_of_memory)
+                return err_set(e, -ENOMEM, "The service has no memory left for this body.");
+        if (json_error_code(error) == json_error_duplicate_key) {
+                name_duplicate(error->text, name, sizeof(name));
+                return err_set_field(e, -EINVAL, name, "A name stands twice in one object%s%s (line %d, column %d).",
+                                     *name ? ": " : "", name, error->line, error->column);
+        }
+        /* What follows " near" repeats bytes of the body. */
+        const char *near = strstr(error->text, " near ");
+        int length = near ? (int)(near - error->text) : (int)strlen(error->text);
+        return err_set(e, -EINVAL, "The body is not valid JSON: %.*s (line %d, column %d).", length, error->text,
+                       error->line, error->column);
+}
+
+int json_parse_object(const char *bytes, size_t length, json_t **ret, struct err *e) {
+        json_error_t error;
+        if (length == 0)
+                return err_set(e, -EINVAL, "The body is empty; send a JSON object.");
+        if (too_deep(bytes, length))
+                return err_set(e, -EINVAL, "The body is nested deeper than %d levels.", JSON_DEPTH_MAX);
+        json_t *object = json_loadb(bytes, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+        if (!object)
+                return explain(&error, e);
+        if (!json_is_object(object)) {
+                json_decref(object);
+                return err_set(e, -EINVAL, "The body must be a JSON object.");
+        }
+        *ret = object;
+        return 0;
+}
+
+/* ---- members */
+
+static bool has_type(const json_t *value, enum json_want want) {
+        switch (want) {
+        case JSON_WANT_STRING:
+                return json_is_string(value);
+        case JSON_WANT_NUMBER:
+                return json_is_number(value);
+        case JSON_WANT_INTEGER:
+                return json_is_integer(value);
+        case JSON_WANT_BOOL:
+                return json_is_boolean(value);
+        case JSON_WANT_ARRAY:
+                return json_is_array(value);
+        case JSON_WANT_OBJECT:
+                return json_is_object(value);
+        case JSON_WANT_ANY:
+                return true;
+        }
+        return false;
+}
+
+/* What its bounds count: the number itself, bytes, or members. */
+static double measure(const json_t *value) {
+        if (json_is_string(value))
+                return (double)json_string_length(value);
+        if (json_is_array(value))
+                return (double)json_array_size(value);
+        return json_number_value(value);
+}
+
+static const char *measured_in(enum json_want want) {
+        return want == JSON_WANT_STRING ? " bytes long" : want == JSON_WANT_ARRAY ? " entries long" : "";
+}
+
+static int check_bounds(const json_t *value, const struct json_field *field, const char *name, struct err *e) {
+        double measured = measure(value);
+        if (field->min == 0 && field->max == 0 && !field->above_min)
+                return 0;
+        bool low = field->above_min ? measured <= field->min : measured < field->min;
+        if (!low && measured <= field->max)
+                return 0;
+        if (field->above_min)
+                return err_set_field(e, -EINVAL, name, "%s must be greater than %.15g and at most %.15g%s.", name,
+                                     field->min, field->max, measured_in(field->want));
+        return err_set_field(e, -EINVAL, name, "%s must be %.15g to %.15g%s.", name, field->min, field->max,
+                             measured_in(field->want));
+}
+
+static int check_member(json_t *value, const struct json_field *field, const char *name, struct err *e) {
+        if (!has_type(value, field->want))
+                return err_set_field(e, -EINVAL, name, "%s must be %s.", name, want_names[field->want]);
+        if (field->want == JSON_WANT_STRING && !field->nul_allowed &&
+            strlen(json_string_value(value)) != json_string_length(value))
+                return err_set_field(e, -EINVAL, name, "%s must not contain a NUL character.", name);
+        return check_bounds(value, field, name, e);
+}
+
+static int check_unknown(json_t *object, const char *where, const struct json_field *fields, size_t count,
+                         struct err *e) {
+        const char *key;
+        json_t *value;
+        json_object_foreach (object, key, value) {
+                size_t i = 0;
+                while (i < count && strcmp(fields[i].name, key) != 0)
+                        i++;
+                if (i < count)
+                        continue;
+                char name[sizeof(e->field)];
+                snprintf(name, sizeof(name), "%s%s", where, key);
+                return err_set_field(e, -EINVAL, name, "There is no field \"%s\" here.", name);
+        }
+        return 0;
+}
+
+int json_decode(json_t *object, const char *where, const struct json_field *fields, size_t count, struct err *e) {
+        int r = check_unknown(object, where, fields, count, e);
+        for (size_t i = 0; r == 0 && i < count; i++) {
+                json_t *value = json_object_get(object, fields[i].name);
+                char name[sizeof(e->field)];
+                snprintf(name, sizeof(name), "%s%s", where, fields[i].name);
+                if (json_is_null(value) && fields[i].want != JSON_WANT_ANY)
+                        value = NULL;
+                if (fields[i].value)
+                        *fields[i].value = value;
+                if (value)
+                        r = check_member(value, &fields[i], name, e);
+                else if (fields[i].required)
+                        r = err_set_field(e, -EINVAL, name, "%s is required.", name);
+        }
+        return r;
+}
+
+/* ---- requests */
+
+static bool is_json(const char *content_type) {
+        static const char wanted[] = "application/json";
+        size_t length = strcspn(content_type, "; \t");
+        return length == strlen(wanted) && strncasecmp(content_type, wanted, length) == 0;
+}
+
+bool json_decode_request(struct http_request *request, const struct json_field *fields, size_t count, json_t **ret) {
+        const char *content_type = http_header(request, "Content-Type");
+        const char *encoding = http_header(request, "Content-Encoding");
+        struct err e = {.code = 0};
+        json_t *object = NULL;
+
+        if (content_type && !is_json(content_type)) {
+                http_reply_error(request, HTTP_UNSUPPORTED_MEDIA_TYPE, NULL,
+                                 "Send the body as JSON, with the header \"Content-Type: application/json\".");
+                return false;
+        }
+        if (encoding && strcasecmp(encoding, "identity") != 0) {
+                http_reply_error(request, HTTP_UNSUPPORTED_MEDIA_TYPE, NULL,
+                                 "Send the body without Content-Encoding; compressed bodies are not accepted.");
+                return false;
+        }
+        int r = json_parse_object(request->body, request->body_length, &object, &e);
+        if (r == 0)
+                r = json_decode(object, "", fields, count, &e);
+        if (r < 0) {
+                json_decref(object);
+                http_reply_error(request, r == -ENOMEM ? HTTP_OVERLOADED : HTTP_INVALID_REQUEST, e.field, "%s",
+                                 e.message);
+                return false;
+        }
+        *ret = object;
+        return true;
+}
+
+/* ---- text of any kind */
+
+json_t *json_string_lossy(const char *bytes, size_t length) {
+        size_t valid_length = text_valid_prefix(bytes, length);
+        if (valid_length == length)
+                return json_stringn_nocheck(bytes, length);
+
+        CLEANUP_FREE char *text = malloc(length * strlen(TEXT_REPLACEMENT));
+        if (!text)
+                return NULL;
+        char *to = text;
+        while (length) {
+                bool valid;
+                size_t count = text_step((const unsigned char *)bytes, length, &valid);
+                if (count == 0) /* a character that the end cuts off */
+                        count = length;
+                to = valid ? mempcpy(to, bytes, count) : mempcpy(to, TEXT_REPLACEMENT, strlen(TEXT_REPLACEMENT));
+                bytes += count;
+                length -= count;
+        }
+        return json_stringn_nocheck(text, (size_t)(to - text));
+}

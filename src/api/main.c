@@ -1,0 +1,219 @@
+/*
+ * sandboxd-api: the process that serves the network.
+ *
+ * Started by sandboxd (the spawner) with one end of their socket pair as descriptor 3, as root for the moment that it
+ * takes to open what it needs: the data folder, the listening socket, the description of the image. Then it jails itself
+ * (jail.c), and only after that opens its database, meets the network and talks to the spawner. It ends when the spawner
+ * is gone, and the service ends when it does.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "api/auth.h"
+#include "api/banner.h"
+#include "api/datadir.h"
+#include "api/engine.h"
+#include "api/http_listen.h"
+#include "api/http_server.h"
+#include "api/image.h"
+#include "api/jail.h"
+#include "api/metrics.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "run/ids.h"
+#include "store/store.h"
+
+#define SPAWNER_FD 3
+#define DRAIN_GRACE_S 10 /* over the longest run */
+
+/* What is opened with privilege and used without. */
+struct opened {
+        struct datadir datadir;
+        int listen_fd;
+        char *admin_key;
+        bool key_given; /* by SANDBOX_ADMIN_KEY */
+};
+
+void api_quit(struct api *api, int exit_status, const char *why) {
+        if (exit_status)
+                log_error("the service ends", "why", why);
+        else
+                log_info("the service ends", "why", why);
+        loop_quit(api->loop, exit_status);
+}
+
+/* ---- with privilege */
+
+static int check_descriptors(struct err *e) {
+        int type;
+        socklen_t length = sizeof(type);
+        if (getsockopt(SPAWNER_FD, SOL_SOCKET, SO_TYPE, &type, &length) < 0 || type != SOCK_SEQPACKET)
+                return err_set(e, -EBADF, "sandboxd-api is started by sandboxd; start that");
+        if (close_range(SPAWNER_FD + 1, ~0U, 0) < 0 || close_range(SPAWNER_FD, SPAWNER_FD, CLOSE_RANGE_CLOEXEC) < 0)
+                return err_set(e, -errno, "cannot close descriptors: %s", strerror(errno));
+        return 0;
+}
+
+/* The key must not stay in this process's memory, from where a flaw could send it. */
+static void forget_admin_key(void) {
+        char *value = getenv("SANDBOX_ADMIN_KEY");
+        if (value)
+                explicit_bzero(value, strlen(value));
+        unsetenv("SANDBOX_ADMIN_KEY");
+}
+
+static void raise_descriptor_limit(void) {
+        struct rlimit files;
+        if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+                files.rlim_cur = files.rlim_max;
+                setrlimit(RLIMIT_NOFILE, &files);
+        }
+}
+
+static int open_with_privilege(struct api *api, struct config *config, struct opened *opened, struct err *e) {
+        uid_t uid;
+        gid_t gid;
+        int r = jail_find_user(config, &uid, &gid, e);
+        if (r == 0)
+                r = datadir_open(config, uid, gid, &opened->datadir, e);
+        if (r == 0)
+                r = datadir_admin_key(&opened->datadir, config, &opened->admin_key, e);
+        if (r == 0)
+                r = http_listen(config->listen, &opened->listen_fd, e);
+        if (r == 0)
+                r = image_read_environment(config->image, &api->environment, e);
+        if (r < 0)
+                return r;
+        opened->key_given = config->admin_key && *config->admin_key;
+        if (config->admin_key)
+                explicit_bzero(config->admin_key, strlen(config->admin_key));
+        forget_admin_key();
+        raise_descriptor_limit();
+        signal(SIGPIPE, SIG_IGN);
+        return jail_enter(opened->datadir.service_fd, uid, gid, e);
+}
+
+/* ---- without */
+
+static int set_admin_key(struct api *api, struct opened *opened, struct err *e) {
+        struct store_key key = {.label = "admin key of the operator"};
+        char id[ID_TEXT_BYTES];
+        id_new(id, "key_");
+        snprintf(key.public_id, sizeof(key.public_id), "%s", id);
+        key_hint(opened->admin_key, key.hint);
+        int r = key_hash(opened->admin_key, strlen(opened->admin_key), &key.hash);
+        explicit_bzero(opened->admin_key, strlen(opened->admin_key));
+        free(TAKE_PTR(opened->admin_key));
+        if (r == 0)
+                r = store_admin_key_set(api->store, &key);
+        if (r == STORE_E_EXISTS)
+                return err_set_field(e, -EEXIST, "SANDBOX_ADMIN_KEY",
+                                     "the admin key is the key of a project, or one that was revoked; take another");
+        return r < 0 ? err_set(e, r, "cannot store the admin key: %s", strerror(-r)) : 0;
+}
+
+static int start(struct api *api, struct opened *opened, struct err *e) {
+        int r = loop_new(&api->loop);
+        if (r == 0)
+                r = metrics_new(&api->metrics);
+        if (r < 0)
+                return err_set(e, r, "cannot start: %s", strerror(-r));
+        r = store_open(DATADIR_DATABASE, &api->store, e);
+        if (r == 0)
+                r = set_admin_key(api, opened, e);
+        if (r < 0)
+                return r;
+        r = auth_new(api, &api->auth);
+        if (r == 0)
+                r = engine_new(api, SPAWNER_FD, &api->engine);
+        if (r == 0)
+                r = http_server_new(api, opened->listen_fd, &api->http);
+        return r < 0 ? err_set(e, r, "cannot start: %s", strerror(-r)) : 0;
+}
+
+/* ---- the end */
+
+static void on_drained(void *data) {
+        struct api *api = data;
+        if (--api->draining_parts == 0)
+                api_quit(api, 0, "stopped, nothing is left to do");
+}
+
+static void on_drain_over(void *data) {
+        api_quit(data, 0, "stopped, before everything was done");
+}
+
+static void on_stop(void *data, int signal_number) {
+        struct api *api = data;
+        if (api->draining)
+                return; /* sandboxd passes signals on, so the same one may come twice */
+        log_info("stopping", "signal", strsignal(signal_number));
+        api->draining = true;
+        api->draining_parts = 2;
+        loop_add_timer(api->loop, (uint64_t)(api->config->execute_max_timeout_s + DRAIN_GRACE_S) * NS_PER_S,
+                       on_drain_over, api, NULL);
+        engine_drain(api->engine, on_drained, api);
+        http_server_drain(api->http, on_drained, api);
+}
+
+static int serve(struct api *api, struct err *e) {
+        int r = loop_add_signal(api->loop, SIGTERM, on_stop, api);
+        if (r == 0)
+                r = loop_add_signal(api->loop, SIGINT, on_stop, api);
+        if (r == 0)
+                r = http_server_start(api->http);
+        if (r < 0)
+                return err_set(e, r, "cannot start: %s", strerror(-r));
+        return loop_run(api->loop);
+}
+
+/* Only after a clean end: else requests are in work, and the kernel tidies up faster. */
+static void finish(struct api *api) {
+        engine_free(api->engine);
+        http_server_free(api->http);
+        auth_free(api->auth);
+        store_close(api->store);
+        json_decref(api->environment);
+        metrics_free(api->metrics);
+        loop_free(api->loop);
+}
+
+int main(void) {
+        struct err e = {.code = 0};
+        struct config config = {.listen = NULL};
+        struct opened opened = {.listen_fd = -1};
+        struct api api = {.config = &config, .started_ns = clock_now_ns()};
+        char address[LISTEN_TEXT_BYTES];
+
+        log_init("api", LOG_LEVEL_INFO);
+        int r = check_descriptors(&e);
+        if (r == 0)
+                r = config_load(&config, &e);
+        if (r == 0) {
+                log_init("api", config_log_level(&config));
+                r = open_with_privilege(&api, &config, &opened, &e);
+        }
+        if (r == 0)
+                r = start(&api, &opened, &e);
+        if (r == 0) {
+                http_listen_text(opened.listen_fd, address);
+                log_info("serving", "address", address);
+                banner_print(&config, address, opened.key_given);
+                r = serve(&api, &e);
+        }
+        if (e.code)
+                log_error(e.message, "field", e.field);
+        if (r == 0 && api.draining_parts == 0)
+                finish(&api);
+        config_deinit(&config);
+        return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

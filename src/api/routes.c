@@ -1,0 +1,92 @@
+/* Every endpoint; see routes.h. */
+#include "api/routes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/admin.h"
+#include "api/execute.h"
+#include "api/status.h"
+#include "base/cleanup.h"
+
+static const struct route routes[] = {
+        {"GET", "/healthz", ROUTE_OPEN, status_handle_healthz, ROUTE_BODY_NONE},
+        {"GET", "/readyz", ROUTE_OPEN, status_handle_readyz, ROUTE_BODY_NONE},
+        {"GET", "/metrics", ROUTE_OPEN, status_handle_metrics, ROUTE_BODY_NONE},
+
+        {"POST", "/v1/execute", ROUTE_PROJECT, execute_handle, ROUTE_BODY_CONFIGURED},
+        {"GET", "/v1/environment", ROUTE_PROJECT, status_handle_environment, ROUTE_BODY_NONE},
+
+        {"GET", "/v1/status", ROUTE_ADMIN, status_handle_status, ROUTE_BODY_NONE},
+        {"GET", "/v1/projects", ROUTE_ADMIN, admin_handle_projects_list, ROUTE_BODY_NONE},
+        {"POST", "/v1/projects", ROUTE_ADMIN, admin_handle_projects_create, ROUTE_BODY_SMALL},
+        {"GET", "/v1/projects/{name}", ROUTE_ADMIN, admin_handle_projects_get, ROUTE_BODY_NONE},
+        {"GET", "/v1/projects/{name}/keys", ROUTE_ADMIN, admin_handle_keys_list, ROUTE_BODY_NONE},
+        {"POST", "/v1/projects/{name}/keys", ROUTE_ADMIN, admin_handle_keys_create, ROUTE_BODY_SMALL},
+        {"GET", "/v1/projects/{name}/keys/{id}", ROUTE_ADMIN, admin_handle_keys_get, ROUTE_BODY_NONE},
+        {"DELETE", "/v1/projects/{name}/keys/{id}", ROUTE_ADMIN, admin_handle_keys_delete, ROUTE_BODY_NONE},
+};
+
+static int hex_value(char c) {
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        return (c | 0x20) - 'a' + 10;
+}
+
+/* The guard has seen to it that two hexadecimal digits follow each "%", and not 00. */
+static char *decode(char *to, const char *from, size_t length) {
+        for (size_t i = 0; i < length; i++) {
+                if (from[i] == '%' && i + 2 < length) {
+                        *to++ = (char)(hex_value(from[i + 1]) * 16 + hex_value(from[i + 2]));
+                        i += 2;
+                } else {
+                        *to++ = from[i];
+                }
+        }
+        *to++ = '\0';
+        return to;
+}
+
+/* Takes one part at a time, from slash to slash, off both. */
+static bool matches(const char *pattern, const char *path, char *storage, const char **params) {
+        size_t param = 0;
+        while (*pattern == '/' && *path == '/') {
+                size_t wanted = strcspn(++pattern, "/");
+                size_t given = strcspn(++path, "/");
+                if (pattern[0] == '{') {
+                        if (given == 0 || param == HTTP_PARAMS_MAX)
+                                return false;
+                        params[param++] = storage;
+                        storage = decode(storage, path, given);
+                } else if (wanted != given || memcmp(pattern, path, wanted) != 0) {
+                        return false;
+                }
+                pattern += wanted;
+                path += given;
+        }
+        return *pattern == '\0' && *path == '\0';
+}
+
+static void add_allowed(char allow[ROUTE_ALLOW_BYTES], const char *method) {
+        size_t used = strlen(allow);
+        snprintf(allow + used, ROUTE_ALLOW_BYTES - used, "%s%s%s", used ? ", " : "", method,
+                 strcmp(method, "GET") == 0 ? ", HEAD" : "");
+}
+
+enum route_match route_find(const char *method, const char *path, const struct route **ret, char *storage,
+                            const char **params, char allow[ROUTE_ALLOW_BYTES]) {
+        const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
+        allow[0] = '\0';
+        for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
+                memset(params, 0, HTTP_PARAMS_MAX * sizeof(params[0]));
+                if (!matches(routes[i].pattern, path, storage, params))
+                        continue;
+                if (strcmp(routes[i].method, wanted) == 0) {
+                        *ret = &routes[i];
+                        return ROUTE_FOUND;
+                }
+                add_allowed(allow, routes[i].method);
+        }
+        memset(params, 0, HTTP_PARAMS_MAX * sizeof(params[0]));
+        return allow[0] ? ROUTE_WRONG_METHOD : ROUTE_UNKNOWN;
+}

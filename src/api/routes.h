@@ -1,0 +1,40 @@
+/*
+ * Every endpoint, in one table: method, path, who may call it, who answers it, how large its body may be.
+ *
+ * Runs in the api process. Pure, but for the handlers it points to. Paths and methods come from the network.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "api/http.h"
+
+enum route_scope {
+        ROUTE_OPEN,    /* no key asked for */
+        ROUTE_PROJECT, /* any key; acts in the key's project, an admin key in that of X-Project */
+        ROUTE_ADMIN,   /* an admin key */
+};
+
+#define ROUTE_BODY_NONE 0
+#define ROUTE_BODY_SMALL 65536
+#define ROUTE_BODY_CONFIGURED SIZE_MAX /* SANDBOX_BODY_MAX_BYTES */
+
+struct route {
+        const char *method;
+        const char *pattern; /* "/v1/projects/{name}": {…} stands for one part of the path, not empty */
+        enum route_scope scope;
+        http_handler_fn handle;
+        size_t body_max;
+};
+
+enum route_match { ROUTE_FOUND, ROUTE_UNKNOWN, ROUTE_WRONG_METHOD };
+
+#define ROUTE_ALLOW_BYTES 64
+
+/*
+ * Finds the route of a path as sent, without its query. HEAD finds GET. `storage` takes the decoded parts for {…} and
+ * needs strlen(path) + 1 bytes; `params` has HTTP_PARAMS_MAX places. With ROUTE_WRONG_METHOD, `allow` is the value for
+ * the Allow header.
+ */
+enum route_match route_find(const char *method, const char *path, const struct route **ret, char *storage,
+                            const char **params, char allow[ROUTE_ALLOW_BYTES]);

@@ -1,0 +1,184 @@
+/*
+ * The HTTP side of the api process alone, for tests of the wire: no spawner, no sandbox, no privilege.
+ *
+ * POST /v1/execute does what the header X-Test says: "length" (the default) answers with the length of the body, "sum"
+ * with a checksum, "later" after 300 ms, "hold" never (and counts whether the client's leaving was noticed), "big" with 8 MB,
+ * "stream" with a million bytes in events, "flood" with a stream that never ends. Prints its port, and on SIGTERM ends.
+ *
+ *      http_harness KEY [request_timeout_s [connections_per_address [body_max_bytes]]]
+ */
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "api/auth.h"
+#include "api/engine.h"
+#include "api/execute.h"
+#include "api/http.h"
+#include "api/http_listen.h"
+#include "api/http_server.h"
+#include "api/metrics.h"
+#include "base/config.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "store/store.h"
+
+static unsigned held, gone;
+
+bool engine_is_ready(const struct engine *engine) {
+        (void)engine;
+        return true;
+}
+
+json_t *engine_status(const struct engine *engine) {
+        (void)engine;
+        return json_pack("{s:i, s:i}", "held", (int)held, "gone", (int)gone);
+}
+
+void engine_update_metrics(struct engine *engine) {
+        (void)engine;
+}
+
+static void reply_length(struct http_request *request) {
+        http_reply_json(request, 200, json_pack("{s:I}", "length", (json_int_t)request->body_length));
+}
+
+static void reply_sum(struct http_request *request) {
+        unsigned long sum = 5381;
+        for (size_t i = 0; i < request->body_length; i++)
+                sum = sum * 33 + (unsigned char)request->body[i];
+        http_reply_json(request, 200, json_pack("{s:I, s:I}", "length", (json_int_t)request->body_length, "sum",
+                                                (json_int_t)(sum & 0x7fffffff)));
+}
+
+static void on_later(void *data) {
+        reply_length(data);
+}
+
+static void on_gone(struct http_request *request, void *data) {
+        (void)data;
+        gone++;
+        http_drop(request);
+}
+
+static void reply_big(struct http_request *request) {
+        const size_t size = 8000000;
+        char *bytes = malloc(size);
+        if (bytes)
+                memset(bytes, 'x', size);
+        http_reply_take(request, 200, "text/plain", bytes, size);
+}
+
+static void write_stream(struct http_request *request, void *data) {
+        static char block[10000];
+        size_t *left = data;
+        memset(block, 'e', sizeof(block));
+        while (*left && http_stream_pending(request) < 100000) {
+                if (http_stream_write(request, block, sizeof(block)) < 0)
+                        break;
+                *left -= sizeof(block);
+        }
+        if (!*left || http_is_gone(request)) {
+                free(left);
+                http_stream_end(request);
+        } else {
+                http_on_drain(request, 50000, write_stream, left);
+        }
+}
+
+static void on_stream_gone(struct http_request *request, void *data) {
+        gone++;
+        free(data);
+        http_stream_end(request);
+}
+
+static void reply_stream(struct http_request *request, size_t length) {
+        size_t *left = malloc(sizeof(*left));
+        assert(left);
+        *left = length;
+        http_stream_begin(request, "text/event-stream");
+        http_on_disconnect(request, on_stream_gone, left);
+        write_stream(request, left);
+}
+
+void execute_handle(struct api *api, struct http_request *request) {
+        const char *mode = http_header(request, "X-Test");
+        if (!mode || strcmp(mode, "length") == 0) {
+                reply_length(request);
+        } else if (strcmp(mode, "sum") == 0) {
+                reply_sum(request);
+        } else if (strcmp(mode, "later") == 0) {
+                loop_add_timer(api->loop, 300 * NS_PER_MS, on_later, request, NULL);
+        } else if (strcmp(mode, "hold") == 0) {
+                held++;
+                http_release_body(request);
+                http_on_disconnect(request, on_gone, NULL);
+        } else if (strcmp(mode, "big") == 0) {
+                reply_big(request);
+        } else if (strcmp(mode, "stream") == 0) {
+                reply_stream(request, 1000000);
+        } else if (strcmp(mode, "flood") == 0) {
+                reply_stream(request, (size_t)1 << 40);
+        } else {
+                http_reply_error(request, HTTP_INVALID_REQUEST, "X-Test", "unknown test");
+        }
+}
+
+static void on_drained(void *data) {
+        loop_quit(((struct api *)data)->loop, 0);
+}
+
+static void on_stop(void *data, int signal_number) {
+        struct api *api = data;
+        (void)signal_number;
+        api->draining = true;
+        http_server_drain(api->http, on_drained, api);
+}
+
+static void must(int r, const struct err *e) {
+        if (r == 0)
+                return;
+        fprintf(stderr, "http_harness: %d %s\n", r, e ? e->message : "");
+        exit(1);
+}
+
+int main(int argc, char **argv) {
+        struct err e = {.code = 0};
+        struct config config = {
+                .request_timeout_s = argc > 2 ? atoi(argv[2]) : 3,
+                .connections_per_address = argc > 3 ? atoi(argv[3]) : 100,
+                .body_max_bytes = argc > 4 ? atoi(argv[4]) : 1 << 20,
+        };
+        struct api api = {.config = &config, .started_ns = clock_now_ns(), .environment = json_object()};
+        struct store_key key = {.public_id = "key_test"};
+        char address[LISTEN_TEXT_BYTES];
+        int listen_fd;
+
+        assert(argc > 1);
+        log_init("harness", getenv("HARNESS_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING);
+        signal(SIGPIPE, SIG_IGN);
+        must(loop_new(&api.loop), NULL);
+        must(metrics_new(&api.metrics), NULL);
+        must(store_open(":memory:", &api.store, &e), &e);
+        must(key_hash(argv[1], strlen(argv[1]), &key.hash), NULL);
+        must(store_admin_key_set(api.store, &key), NULL);
+        must(auth_new(&api, &api.auth), NULL);
+        must(http_listen("127.0.0.1:0", &listen_fd, &e), &e);
+        http_listen_text(listen_fd, address);
+        must(http_server_new(&api, listen_fd, &api.http), NULL);
+        must(loop_add_signal(api.loop, SIGTERM, on_stop, &api), NULL);
+        must(http_server_start(api.http), NULL);
+        printf("%s\n", strrchr(address, ':') + 1);
+        fflush(stdout);
+        int r = loop_run(api.loop);
+        http_server_free(api.http);
+        auth_free(api.auth);
+        store_close(api.store);
+        json_decref(api.environment);
+        metrics_free(api.metrics);
+        loop_free(api.loop);
+        return r;
+}
