@@ -1,0 +1,115 @@
+"""The claim channel, seen from the sandbox: code comes in once, news and results go out.
+
+The peer is the service's api process. Nothing in here trusts the snippet, and nothing depends on it: the socket is close-on-exec,
+numbered out of the way of the snippet's own descriptors, and of no use to it but to lie about its own results.
+"""
+
+from .guard import BUILTINS as __builtins__  # noqa: F401
+
+import _socket
+import _thread
+import os
+
+from . import frames
+
+_ANCILLARY_BYTES = 64  # room for one descriptor and a few too many
+_FIRST_READ = 16 << 10  # most snippets arrive whole with one call
+
+
+class ClaimLost(Exception):
+    """The service has gone away, or does not speak this protocol."""
+
+
+class Channel:
+    def __init__(self, fd: int):
+        self._socket = _socket.socket(fileno=fd)
+        self._buffer = bytearray(_FIRST_READ)  # written to now, so that its pages are there when the code comes
+        self._view = memoryview(self._buffer)
+        self._lock = _thread.allocate_lock()
+        self._sender = 0  # the thread that is in the middle of a frame
+        self._torn = False
+        self._pid = os.getpid()
+
+    # --- the code ---
+
+    def receive(self) -> tuple[bytes, int]:
+        """Waits for the claim; returns the source and the descriptor of the snippet's standard input, or -1."""
+        have, stdin = self._receive_first()
+        kind, length = frames.parse_header(self._buffer)
+        if kind != frames.CODE or length > frames.CODE_BYTES_MAX:
+            raise ClaimLost(f"frame of type {kind} and {length} bytes instead of code")
+        first = min(have - frames.HEADER_BYTES, length)
+        if first == length:
+            return bytes(self._view[frames.HEADER_BYTES : frames.HEADER_BYTES + length]), stdin
+        source = bytearray(length)
+        source[:first] = self._view[frames.HEADER_BYTES : frames.HEADER_BYTES + first]
+        view = memoryview(source)[first:]
+        while view:
+            view = view[self._receive_into(view) :]
+        return bytes(source), stdin
+
+    def _receive_first(self) -> tuple[int, int]:
+        """Reads until the header is there; the descriptor rides on the first byte."""
+        have, stdin = 0, -1
+        while have < frames.HEADER_BYTES:
+            got, ancillary, flags, _ = self._socket.recvmsg_into(
+                [self._view[have:]], _ANCILLARY_BYTES, _socket.MSG_CMSG_CLOEXEC
+            )
+            stdin = _one_descriptor(ancillary, stdin)
+            if got == 0:
+                raise ClaimLost("closed")
+            have += got
+        return have, stdin
+
+    def _receive_into(self, view) -> int:
+        got = self._socket.recv_into(view)
+        if got == 0:
+            raise ClaimLost("closed in the middle of the code")
+        return got
+
+    # --- news ---
+
+    def is_ours(self) -> bool:
+        """False in a process that the snippet has forked: two writers would tear each other's frames."""
+        return os.getpid() == self._pid
+
+    def started(self) -> None:
+        self.send(frames.STARTED, b"")
+
+    def send(self, kind: int, payload: bytes) -> bool:
+        """Sends one frame whole, whichever threads call. False if it could not be sent."""
+        # A signal handler of the snippet may show a figure while this thread is sending one: waiting would be for ever.
+        if not self.is_ours() or self._sender == _thread.get_ident():
+            return False
+        with self._lock:
+            if self._torn:
+                return False
+            self._sender, self._torn = _thread.get_ident(), True
+            try:
+                self._send_all(frames.header(kind, len(payload)) + payload)
+                self._torn = False
+            except OSError:
+                return False
+            finally:
+                self._sender = 0
+        return True
+
+    def _send_all(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            # A snippet may have set SIGPIPE back to its default; that is no reason to die here.
+            view = view[self._socket.send(view, _socket.MSG_NOSIGNAL) :]
+
+
+def _one_descriptor(ancillary, kept: int) -> int:
+    """The first descriptor that came; any other is closed."""
+    for level, kind, data in ancillary:
+        if level != _socket.SOL_SOCKET or kind != _socket.SCM_RIGHTS:
+            continue
+        for at in range(0, len(data) - len(data) % 4, 4):
+            fd = int.from_bytes(data[at : at + 4], "little", signed=True)
+            if kept < 0:
+                kept = fd
+            else:
+                os.close(fd)
+    return kept

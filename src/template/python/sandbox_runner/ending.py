@@ -1,0 +1,261 @@
+"""How a run ends: what CPython does between the last line of a script and the exit status, without taking itself apart.
+
+Py_FinalizeEx() would visit every object of the template, page by page, for most of a second. Here only what a snippet can
+notice is done, in the same order: the exception is reported, threads are joined, exit functions run, output is flushed, the
+snippet's own objects are destroyed (so that files are flushed and ``__del__`` runs), and the status is the same.
+See Python/pythonrun.c (handle_system_exit, _PyErr_PrintEx) and Python/pylifecycle.c (Py_FinalizeEx, finalize_modules).
+"""
+
+from .guard import BUILTINS as __builtins__  # noqa: F401
+
+import _signal
+import atexit
+import gc
+import io
+import os
+import sys
+import types
+import weakref
+
+from .guard import MODULES, collect, drop_own_frame, ignore
+
+_exit, _getpid, _kill = os._exit, os.getpid, os.kill
+_SIGINT, _SIG_DFL, _SIG_BLOCK = _signal.SIGINT, _signal.SIG_DFL, _signal.SIG_BLOCK
+_set_signal, _sigmask, _valid_signals = _signal.signal, _signal.pthread_sigmask, _signal.valid_signals()
+_run_exit_functions = atexit._run_exitfuncs
+_display = sys.__excepthook__
+_IMAGE = tuple({prefix.rstrip("/") + "/" for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)})
+
+FLUSH_FAILED = 120
+_MAINS = ("__main__", "__mp_main__")
+_known_modules = frozenset()
+
+
+def know_modules() -> None:
+    """Everything that is imported now belongs to the template, not to a snippet."""
+    global _known_modules
+    _known_modules = frozenset(MODULES)
+
+
+# --- the exception ---
+
+
+class Outcome:
+    """The exit status so far, and whether it is to be death by SIGINT."""
+
+    def __init__(self, status: int = 0, interrupted: bool = False):
+        self.status = status
+        self.interrupted = interrupted
+
+
+def report(problem) -> Outcome:
+    """Reports what ended the snippet, if anything; never raises."""
+    try:
+        if problem is None:
+            outcome = Outcome()
+        elif isinstance(problem, SystemExit):
+            outcome = Outcome(_status_of_exit(problem))
+        else:
+            outcome = _show(problem)
+    except BaseException:
+        outcome = Outcome(1)
+    _flush_quietly(sys, "stderr")
+    _flush_quietly(sys, "stdout")
+    return outcome
+
+
+def _status_of_exit(problem) -> int:
+    """``sys.exit(value)``: the low bits of an integer; anything else is printed and means 1."""
+    try:
+        value = problem.code
+    except BaseException:
+        value = problem
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        number = int.__int__(value)
+        return number & 0xFF if -(1 << 63) <= number < 1 << 63 else 0xFF
+    try:
+        sys.stderr.write(str(value))
+    except BaseException:
+        pass
+    _say("\n")
+    return 1
+
+
+def _show(problem) -> Outcome:
+    """sys.excepthook, with what the interpreter does if that is missing or fails itself."""
+    kind, traceback = type(problem), problem.__traceback__
+    sys.last_exc, sys.last_type, sys.last_value, sys.last_traceback = problem, kind, problem, traceback
+    outcome = Outcome(1, kind is KeyboardInterrupt)
+    hook = getattr(sys, "excepthook", None)
+    try:
+        sys.audit("sys.excepthook", hook, kind, problem, traceback)
+    except RuntimeError:
+        return outcome
+    except BaseException as objection:
+        drop_own_frame(objection)
+        ignore(objection, None)
+    if not hasattr(sys, "excepthook"):
+        _say("sys.excepthook is missing\n")
+        _display(kind, problem, traceback)
+        return outcome
+    try:
+        hook(kind, problem, traceback)
+    except SystemExit as leaving:
+        return Outcome(_status_of_exit(leaving))
+    except BaseException as failure:
+        drop_own_frame(failure)
+        _say("Error in sys.excepthook:\n")
+        _display(type(failure), failure, failure.__traceback__)
+        _say("\nOriginal exception was:\n")
+        _display(kind, problem, traceback)
+    return outcome
+
+
+def _say(text: str) -> None:
+    try:
+        sys.stderr.write(text)
+    except BaseException:
+        pass
+
+
+# --- from the last line to the exit status ---
+
+
+def leave(outcome: Outcome):
+    """Ends the process. Does not return, whatever the snippet has done to the interpreter."""
+    status = outcome.status
+    try:
+        if not finalize():
+            status = FLUSH_FAILED
+        if outcome.interrupted:
+            status = 128 + _SIGINT
+            _die_by_sigint()
+    finally:
+        _exit(status)
+
+
+def finalize() -> bool:
+    """Everything but the end itself. False if the snippet's output could not be flushed."""
+    steps = (_join_threads, _run_exit_functions, _flush_standard, _destroy, _flush_standard)
+    flushed = True
+    for step in steps:
+        try:
+            if step is _destroy:
+                _sigmask(_SIG_BLOCK, _valid_signals)  # nobody is left to handle one
+            flushed = (step() is not False) and flushed
+        except BaseException:
+            pass
+    return flushed
+
+
+def _join_threads() -> None:
+    threading = MODULES.get("threading")
+    if threading is None:
+        return
+    try:
+        threading._shutdown()
+    except BaseException as problem:
+        drop_own_frame(problem)
+        ignore(problem, threading)
+
+
+def _die_by_sigint() -> None:
+    """As a shell expects it of a program that was interrupted."""
+    _set_signal(_SIGINT, _SIG_DFL)
+    _sigmask(_signal.SIG_UNBLOCK, (_SIGINT,))
+    _kill(_getpid(), _SIGINT)
+
+
+# --- flushing ---
+
+
+def _flush_quietly(holder, name: str) -> None:
+    try:
+        getattr(holder, name).flush()
+    except BaseException:
+        pass
+
+
+def _is_closed(stream) -> bool:
+    try:
+        return bool(stream.closed)
+    except BaseException:
+        return False
+
+
+def _flush_standard() -> bool:
+    """flush_std_files(): a failure is reported for standard output, and counts for both."""
+    flushed = True
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name, None)
+        if stream is None or _is_closed(stream):
+            continue
+        try:
+            stream.flush()
+        except BaseException as problem:
+            flushed = False
+            if name == "stdout":
+                drop_own_frame(problem)
+                ignore(problem, stream)
+    return flushed
+
+
+# --- destroying what the snippet has made ---
+
+
+def _destroy() -> None:
+    """Destroys the snippet's modules and objects, and flushes the files that are still open after that."""
+    for name in ("last_exc", "last_type", "last_value", "last_traceback"):
+        setattr(sys, name, None)
+    for name in ("stdin", "stdout", "stderr"):
+        setattr(sys, name, getattr(sys, f"__{name}__", None))
+    modules = _take_modules()
+    collect()
+    left = [module for module in (reference() for reference in modules) if module is not None]
+    for module in reversed(left):
+        _clear(vars(module))
+    if left:
+        collect()
+    _flush_files()
+
+
+def _take_modules() -> list:
+    """Takes the snippet's modules off ``sys.modules``; weak references to them, in the order of their import."""
+    references = []
+    for name in [name for name in MODULES if name not in _known_modules or name in _MAINS]:
+        module = MODULES[name]
+        if isinstance(module, types.ModuleType) and not _of_image(module):
+            del MODULES[name]
+            references.append(weakref.ref(module))
+    return references
+
+
+def _of_image(module) -> bool:
+    path = vars(module).get("__file__")
+    return vars(module).get("__name__") not in _MAINS and (path is None or (isinstance(path, str) and path.startswith(_IMAGE)))
+
+
+def _clear(names: dict) -> None:
+    """_PyModule_ClearDict(): private names first, then the others, for a predictable order of destructors."""
+    for private in (True, False):
+        for name, value in list(names.items()):
+            if value is None or name == "__builtins__":
+                continue
+            if not private or (isinstance(name, str) and name[:1] == "_" and name[1:2] != "_"):
+                names[name] = None
+    del value
+
+
+_FILES = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
+
+
+def _flush_files() -> None:
+    """Files that something still holds on to: a variable of a library, a thread that goes on."""
+    for file in [thing for thing in gc.get_objects() if type(thing) in _FILES]:
+        try:
+            if not file.closed:
+                file.flush()
+        except BaseException:
+            pass

@@ -1,0 +1,90 @@
+"""The snippet as a program: its file, its ``__main__``, its code.
+
+What ``python /home/nonroot/main.py`` does between reading the file and running it (pymain_run_file() and pyrun_file() in
+CPython), with two differences on purpose: the first entry of ``sys.path`` is the working directory, where a snippet writes
+its modules, and not the folder of the file; and the value of a last expression is kept (last_value.py).
+"""
+
+from .guard import BUILTINS as __builtins__  # noqa: F401
+
+import builtins
+import linecache
+import os
+import sys
+import types
+from importlib.machinery import SourceFileLoader
+
+from . import last_value
+from .guard import MODULES, drop_own_frame, run_at_root
+
+_LINES_AT_ONCE = 256 << 10  # bytes of source that are split into lines before the run instead of when they are asked for
+
+
+def new_main(script: str):
+    """A module like the one that a script runs in: the same names in the same order."""
+    main = types.ModuleType("__main__")
+    names = vars(main)
+    names["__loader__"] = SourceFileLoader("__main__", script)
+    names["__annotations__"] = {}
+    names["__builtins__"] = builtins
+    names["__file__"] = script
+    names["__cached__"] = None
+    return main
+
+
+def write_file(script: str, source: bytes) -> None:
+    """The file that tracebacks, ``inspect`` and other processes of the snippet read. Without it a run goes on, less clear."""
+    try:
+        fd = os.open(script, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    except OSError:
+        return
+    try:
+        view = memoryview(source)
+        while view:
+            view = view[os.write(fd, view) :]
+    except OSError:
+        pass
+    finally:
+        os.close(fd)
+
+
+def remember_lines(script: str, source: bytes) -> None:
+    """Keeps the lines for ``linecache``, which shows them even when the snippet has deleted or overwritten its own file."""
+    if len(source) <= _LINES_AT_ONCE:
+        lines = _text(source).split("\n")
+        linecache.cache[script] = len(source), None, [line + "\n" for line in lines[: -1 if not lines[-1] else None]], script
+    else:
+        linecache.cache[script] = ((lambda: _text(source)),)  # a lazy entry: made into lines when asked for
+
+
+def _text(source: bytes) -> str:
+    return source.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def load(source: bytes, script: str):
+    """(code, None), or (None, exception) if the source is no program. Bytes, so that encoding declarations count."""
+    try:
+        return last_value.return_it(compile(source, script, "exec", 0, True)), None
+    except BaseException as problem:
+        drop_own_frame(problem)
+        return None, problem
+
+
+def run(code, main):
+    """(value of a last expression or None, None), or (None, exception)."""
+    return run_at_root(code, vars(main))
+
+
+def rehearse(script: str) -> None:
+    """Takes the way of a run, without a snippet: what it touches is then in memory."""
+    main = new_main(script)
+    code, _ = load(b"print(end='')\n", script)
+    run(code, main)
+
+
+def take_stage(main, script: str, workdir: str, path: list) -> None:
+    """From here on the interpreter looks as if it had been started for this script."""
+    MODULES["__main__"] = MODULES["__mp_main__"] = main  # the second is set by `import multiprocessing`
+    sys.argv = [script]
+    sys.orig_argv = [sys.executable, script]
+    sys.path[:] = [workdir, *path]

@@ -1,0 +1,46 @@
+"""Standard streams as ``python -u`` makes them, on descriptors 0, 1 and 2.
+
+The template's own stream objects were made for other files and remember things about them (whether they can be sought in,
+their block size), so every sandbox gets new ones. Written output goes to the descriptor at once: a kill loses nothing, and
+a fork duplicates nothing. Encoding and error handlers are those that the interpreter chose for its locale.
+See create_stdio() in CPython's Python/pylifecycle.c.
+"""
+
+from .guard import BUILTINS as __builtins__  # noqa: F401
+
+import io
+import os
+import sys
+
+_ENCODING = {name: getattr(sys, name).encoding for name in ("__stdin__", "__stdout__", "__stderr__")}
+_ERRORS = {name: getattr(sys, name).errors for name in ("__stdin__", "__stdout__", "__stderr__")}
+
+
+def _text(buffer, raw, name: str, mode: str, write_through: bool):
+    raw.name = f"<{name}>"
+    text = io.TextIOWrapper(
+        buffer, _ENCODING[f"__{name}__"], _ERRORS[f"__{name}__"], newline="\n", write_through=write_through
+    )
+    text.mode = mode
+    return text
+
+
+def open_output() -> None:
+    for fd, name in ((1, "stdout"), (2, "stderr")):
+        raw = io.open(fd, "wb", buffering=0, closefd=False)
+        stream = _text(raw, raw, name, "w", True)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+def open_input() -> None:
+    buffer = io.open(0, "rb", closefd=False)
+    sys.stdin = sys.__stdin__ = _text(buffer, buffer.raw, "stdin", "r", False)
+
+
+def take_input(fd: int) -> None:
+    """Makes ``fd`` standard input; without one it stays what it is, which is at its end."""
+    if fd > 0:
+        os.dup2(fd, 0, inheritable=True)
+        os.close(fd)
+    open_input()

@@ -1,0 +1,184 @@
+/*
+ * _root_frame: runs a snippet so that nothing of the runner stands below it on the call stack.
+ *
+ * An extension module of the image's own Python; used by sandbox_runner in the sandbox, with the snippet's code as its
+ * argument. A script's module frame has no caller. If the runner's frames were there, `inspect.stack()`, a warning with a
+ * `stacklevel`, `traceback.print_stack()`, the debugger and the depth of a RecursionError would all tell of them. Also
+ * here: reporting an exception as "ignored", in the interpreter's own words, for which Python code has no call.
+ *
+ * Built against the stable ABI, so that the distribution's headers serve for the image's interpreter. The interpreter's
+ * list of frames is not part of that ABI: the fields are declared below as CPython 3.12 lays them out (cpython/pystate.h
+ * and internal/pycore_frame.h; fixed for the life of 3.12), checked when the module is loaded, and left alone in any
+ * other version or if the check fails. Snippets then run as well, only with the runner's frames below theirs.
+ */
+#define Py_LIMITED_API 0x030a0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdbool.h>
+#include <string.h>
+
+struct frame_3_12 { /* struct _PyInterpreterFrame */
+        PyObject *code;
+        struct frame_3_12 *previous;
+        PyObject *function, *globals, *builtins, *locals;
+        PyObject *frame_object;
+};
+
+struct cframe_3_12 { /* struct _PyCFrame */
+        struct frame_3_12 *current_frame;
+        struct cframe_3_12 *previous;
+};
+
+struct handled_3_12 { /* struct _err_stackitem */
+        PyObject *exception;
+        struct handled_3_12 *previous;
+};
+
+struct thread_3_12 { /* struct _ts, as far as it is needed */
+        void *previous, *next, *interpreter;
+        unsigned int status;
+        int recursion_remaining, recursion_limit;
+        int c_recursion_remaining, recursion_headroom;
+        int tracing, what_event;
+        struct cframe_3_12 *cframe;
+        void *profile_function, *trace_function;
+        PyObject *profile_object, *trace_object;
+        PyObject *current_exception;
+        struct handled_3_12 *handled;
+};
+
+static struct {
+        bool layout_known;
+        PyObject *settrace, *setprofile; /* the real ones, whatever a snippet puts in their place */
+} root;
+
+static struct thread_3_12 *this_thread(void) {
+        return root.layout_known ? (struct thread_3_12 *)(void *)PyThreadState_Get() : NULL;
+}
+
+/* Reads what it already knows by other means, through the layout above. */
+static bool layout_fits(void) {
+        if (strncmp(Py_GetVersion(), "3.12.", 5) != 0)
+                return false;
+        const struct thread_3_12 *thread = (const struct thread_3_12 *)(const void *)PyThreadState_Get();
+        if (thread->recursion_limit != Py_GetRecursionLimit() || thread->recursion_remaining > thread->recursion_limit)
+                return false;
+        PyObject *frame = (PyObject *)PyEval_GetFrame(); /* borrowed */
+        return frame && thread->cframe && thread->cframe->current_frame &&
+               thread->cframe->current_frame->frame_object == frame && thread->handled;
+}
+
+/* As deep as a fresh thread, with nothing below and no exception being handled. Never undone for the recursion: what runs
+ * after a snippet is not to fail because the snippet has set a tiny limit. */
+static void refresh_recursion(struct thread_3_12 *thread, int at_least) {
+        int limit = thread->recursion_limit;
+        thread->recursion_remaining = limit > at_least ? limit : at_least;
+}
+
+/* A trace or profile function that the snippet left behind has no business with the runner. Called from C, so that it does
+ * not get to see its own removal either. */
+static void stop_tracing(const struct thread_3_12 *thread) {
+        if (thread && !thread->trace_function && !thread->profile_function)
+                return;
+        PyObject *functions[] = {root.settrace, root.setprofile};
+        for (size_t i = 0; i < 2; i++) {
+                PyObject *done = PyObject_CallFunctionObjArgs(functions[i], Py_None, NULL);
+                if (!done)
+                        PyErr_Clear(); /* an audit hook of the snippet forbade it */
+                Py_XDECREF(done);
+        }
+}
+
+static PyObject *evaluate_at_the_root(PyObject *code, PyObject *globals) {
+        struct thread_3_12 *thread = this_thread();
+        if (!thread)
+                return PyEval_EvalCode(code, globals, globals);
+
+        struct cframe_3_12 *cframe = thread->cframe;
+        struct frame_3_12 *below = cframe->current_frame;
+        struct handled_3_12 *handled = thread->handled;
+        PyObject *being_handled = handled->exception;
+
+        cframe->current_frame = NULL;
+        handled->exception = NULL;
+        refresh_recursion(thread, 0);
+        PyObject *value = PyEval_EvalCode(code, globals, globals);
+        cframe->current_frame = below;
+        handled->exception = being_handled;
+        refresh_recursion(thread, 1000);
+        return value;
+}
+
+/* The exception that is set, as an object; clears it. */
+static PyObject *take_exception(void) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        PyErr_NormalizeException(&type, &value, &traceback);
+        if (traceback && value)
+                PyException_SetTraceback(value, traceback);
+        Py_XDECREF(type);
+        Py_XDECREF(traceback);
+        return value;
+}
+
+static PyObject *root_frame_run(PyObject *self, PyObject *args) {
+        PyObject *code, *globals, *exception = NULL;
+        (void)self;
+        if (!PyArg_ParseTuple(args, "OO!", &code, &PyDict_Type, &globals))
+                return NULL;
+        PyObject *value = evaluate_at_the_root(code, globals);
+        if (!value)
+                exception = take_exception();
+        stop_tracing(this_thread());
+        PyObject *both = PyTuple_Pack(2, value ? value : Py_None, exception ? exception : Py_None);
+        Py_XDECREF(value);
+        Py_XDECREF(exception);
+        return both;
+}
+
+static PyObject *root_frame_ignore(PyObject *self, PyObject *args) {
+        PyObject *exception, *where;
+        (void)self;
+        if (!PyArg_ParseTuple(args, "OO", &exception, &where))
+                return NULL;
+        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+        PyErr_WriteUnraisable(where);
+        Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+        {"run", root_frame_run, METH_VARARGS,
+         "run(code, globals) -> (value, exception): run it with no frame below; one of the two is None"},
+        {"ignore", root_frame_ignore, METH_VARARGS,
+         "ignore(exception, where): hand it to sys.unraisablehook, as the interpreter does with what nobody can catch"},
+        {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {
+        .m_base = PyModuleDef_HEAD_INIT,
+        .m_name = "_root_frame",
+        .m_doc = "Runs code at the bottom of the call stack.",
+        .m_size = -1,
+        .m_methods = methods,
+};
+
+static PyObject *borrowed_from_sys(const char *name) {
+        PyObject *object = PySys_GetObject(name);
+        Py_XINCREF(object);
+        return object;
+}
+
+PyMODINIT_FUNC PyInit__root_frame(void);
+PyMODINIT_FUNC PyInit__root_frame(void) {
+        PyObject *created = PyModule_Create(&module);
+        root.settrace = borrowed_from_sys("settrace");
+        root.setprofile = borrowed_from_sys("setprofile");
+        root.layout_known = layout_fits();
+        if (!created || !root.settrace || !root.setprofile ||
+            PyModule_AddIntConstant(created, "hides_frames", root.layout_known) < 0) {
+                Py_XDECREF(created);
+                return NULL;
+        }
+        return created;
+}

@@ -1,0 +1,59 @@
+"""Fixtures of the runner's tests.
+
+    pytest tests/unit/python [--image build/image/rootfs]
+
+Without an image the interpreter that runs pytest is the one under test, and it must have the libraries. With an image (as
+root) it is the image's own, in a mount namespace and a chroot; pytest itself may then run in any Python 3.12.
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import support
+
+sys.path.insert(0, str(support.PACKAGE.parent))
+
+
+def pytest_addoption(parser):
+    parser.addoption("--image", default=None, help="folder form of a built image: test its interpreter")
+
+
+@pytest.fixture(scope="session")
+def place(request):
+    image = request.config.getoption("--image")
+    return support.Place(str(Path(image).resolve()) if image else None)
+
+
+@pytest.fixture(scope="session")
+def tools(tmp_path_factory):
+    return support.stage(tmp_path_factory.mktemp("tools") / "staged")
+
+
+def _server(place, tools, kind, tmp_path_factory):
+    return support.Server(place, tools, kind, tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="session")
+def runner(place, tools, tmp_path_factory):
+    """Runs snippets the way a sandbox does."""
+    server = _server(place, tools, "runner", tmp_path_factory)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def plain(place, tools, tmp_path_factory):
+    """Runs snippets as `python main.py`."""
+    server = _server(place, tools, "plain", tmp_path_factory)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def runner_without_extension(place, tmp_path_factory):
+    folder = support.stage(tmp_path_factory.mktemp("tools") / "pure", extension=False)
+    server = _server(place, folder, "runner", tmp_path_factory)
+    yield server
+    server.close()
