@@ -32,19 +32,19 @@ static const char introduction[] =
         "namespace that has a Service called `sandbox`: give the Service another name, or set\n"
         "`enableServiceLinks: false`.)\n";
 
-/* Prints `text` in lines of at most WIDTH columns, each after two spaces. */
-static void print_wrapped(FILE *out, const char *text) {
-        size_t column = 0;
+/* Prints `text` in lines of at most WIDTH columns, the first after `first`, the others after as many spaces as
+ * `indent`. */
+static void print_wrapped(FILE *out, const char *first, int indent, const char *text) {
+        size_t column = (size_t)fprintf(out, "%s", first);
+        bool begun = false;
         while (*text) {
                 size_t word = strcspn(text, " ");
-                if (column > 0 && column + 1 + word > WIDTH) {
-                        fputc('\n', out);
-                        column = 0;
+                if (begun && column + 1 + word > WIDTH) {
+                        column = (size_t)fprintf(out, "\n%*s", indent, "") - 1;
+                        begun = false;
                 }
-                if (column == 0)
-                        column = (size_t)fprintf(out, "  %.*s", (int)word, text);
-                else
-                        column += (size_t)fprintf(out, " %.*s", (int)word, text);
+                column += (size_t)fprintf(out, "%s%.*s", begun ? " " : "", (int)word, text);
+                begun = true;
                 text += word;
                 text += strspn(text, " ");
         }
@@ -56,17 +56,17 @@ static void print_setting(FILE *out, const struct setting *setting) {
         fprintf(out, "- `" SETTING_PREFIX "%s`", setting->name);
         if (setting->secret)
                 fprintf(out, " or `" SETTING_PREFIX "%s_FILE`", setting->name);
-        fputc('\n', out);
-        print_wrapped(out, setting->doc);
+        fputs(":\n", out);
+        print_wrapped(out, "  ", 2, setting->doc);
         snprintf(line, sizeof(line), "Allowed: %s.", setting_allowed(setting, allowed, sizeof(allowed)));
-        print_wrapped(out, line);
+        print_wrapped(out, "  - ", 4, line);
         if (setting->default_doc)
                 snprintf(line, sizeof(line), "Default: %s.", setting->default_doc);
         else if (setting->parse)
                 snprintf(line, sizeof(line), "Default: %s.", setting->initial_text);
         else
                 snprintf(line, sizeof(line), "Default: %" PRId64 ".", setting->initial);
-        print_wrapped(out, line);
+        print_wrapped(out, "  - ", 4, line);
 }
 
 void config_print_help(FILE *out) {

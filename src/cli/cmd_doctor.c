@@ -111,13 +111,11 @@ const struct command cmd_doctor = {
         .name = "doctor",
         .summary = "check whether this host is fit for the service",
         .usage = "",
-        .description =
-                "Tries out what the service needs of this host (kernel, namespaces, cgroups, filters, image, user) "
-                "and\n"
-                "says what to do about each lack. These are the checks that sandboxd makes before it starts. If a\n"
-                "service answers at the address, its health is shown too. Run it as root, with the settings\n"
-                "(SANDBOX_...) of the service. Exit code: 1 if something that the service cannot do without is\n"
-                "missing.\n",
+        .description = "Tries out what the service needs of this host (kernel, namespaces, cgroups,\n"
+                       "filters, image, user) and says what to do about each lack. These are the checks\n"
+                       "that sandboxd makes before it starts. If a service answers at the address, its\n"
+                       "health is shown too. Run it as root, with the settings (SANDBOX_...) of the\n"
+                       "service. Exit code: 1 if something is missing that it cannot do without.\n",
         .examples = "  sudo platformctl doctor\n",
         .run = run,
 };

@@ -39,8 +39,8 @@ const struct command cmd_environment = {
         .name = "environment",
         .summary = "show Python, packages and limits of the sandboxes",
         .usage = "[--json]",
-        .description =
-                "Shows which Python and which packages a snippet finds in its sandbox, and the limits in force.\n",
+        .description = "Shows which Python and which packages a snippet finds in its sandbox, and the\n"
+                       "limits in force.\n",
         .examples = "  platformctl environment\n"
                     "  platformctl environment --json | jq -r .packages.pandas\n",
         .options = rows,

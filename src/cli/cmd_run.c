@@ -21,40 +21,36 @@
 static const struct option_row rows[] = {
         {"code", 'c', OPTION_TEXT, "CODE", offsetof(struct run_options, code), "run this text"},
         {"timeout", 't', OPTION_SECONDS, "SECONDS", offsetof(struct run_options, timeout_s),
-         "time limit of the snippet (20 unless the service is\nset otherwise)"},
+         "time limit of the snippet; the service's default\nis 20"},
         {"file", 'f', OPTION_LIST, "[NAME=]PATH", offsetof(struct run_options, files),
-         "put a file into the working directory, as NAME; may\nbe given again and again"},
+         "put a file into the working directory, as NAME;\nmay be given several times"},
         {"stdin", 0, OPTION_TEXT, "PATH", offsetof(struct run_options, input),
-         "what the snippet reads from its standard input; -\nis our own"},
+         "what the snippet reads from its standard input;\n- passes our own on"},
         {"out", 'o', OPTION_TEXT, "DIR", offsetof(struct run_options, out),
-         "save files and figures that come back in DIR"},
+         "save the files and figures that come back"},
         {"force", 0, OPTION_FLAG, NULL, offsetof(struct run_options, force), "let --out overwrite files"},
         {"agent", 0, OPTION_TEXT, "NAME", offsetof(struct run_options, agent), "run on behalf of this agent"},
         {"conversation", 0, OPTION_TEXT, "ID", offsetof(struct run_options, conversation),
          "keep run and files with this conversation"},
-        {"json", 0, OPTION_FLAG, NULL, offsetof(struct run_options, json),
-         "print the service's whole reply as JSON at the end"},
+        {"json", 0, OPTION_FLAG, NULL, offsetof(struct run_options, json), "print the service's whole reply as JSON"},
         {"raw", 0, OPTION_FLAG, NULL, offsetof(struct run_options, raw),
-         "pass escape sequences of the snippet on to the\nterminal"},
+         "pass the snippet's escape sequences on to the\nterminal"},
 };
 
-static const char description[] =
-        "Runs a Python snippet in a sandbox of its own. What it prints appears while it runs; after it comes the value "
-        "of\n"
-        "a last expression, as in a notebook. Files and figures that it makes are named, and saved with --out. Without "
-        "FILE\n"
-        "and -c, the code is read from standard input, as with -.\n"
-        "\n"
-        "Exit code: the snippet's own; 124 if its time was up, 137 if it broke another limit (memory, output). If the\n"
-        "snippet could not be run at all, a line on standard error says why, and the code is 64 (command line), 65 "
-        "(request\n"
-        "refused), 66 (input file), 69 (no service), 70 (service failed), 73 (file not saved), 75 (busy: try again), "
-        "76 (not\n"
-        "a Code Sandbox) or 77 (no permission). --json tells a snippet's code from ours beyond doubt.\n"
-        "\n"
-        "On a terminal, control characters that the snippet prints are made visible, colours excepted; --raw turns "
-        "that\n"
-        "off. Ctrl-C ends the snippet.\n";
+static const char description[] = "Runs a Python snippet in a sandbox of its own. What it prints appears while it\n"
+                                  "runs; after that comes the value of a last expression, as in a notebook. Files\n"
+                                  "and figures that it makes are named, and saved with --out. Without FILE and -c\n"
+                                  "the code is read from standard input, as with -.\n"
+                                  "\n"
+                                  "Exit code: the snippet's own; 124 if its time was up, 137 if it broke another\n"
+                                  "limit (memory, output). If it could not be run at all, a line on standard error\n"
+                                  "says why, and the code is 64 (command line), 65 (request refused), 66 (input\n"
+                                  "file), 69 (no service), 70 (service failed), 73 (file not saved), 74 (output\n"
+                                  "not written), 75 (busy, try again), 76 (not a Code Sandbox) or 77 (no\n"
+                                  "permission). A snippet may end with these codes too; --json tells them apart.\n"
+                                  "\n"
+                                  "On a terminal, control characters that the snippet prints are made visible,\n"
+                                  "colours excepted; --raw turns that off. Ctrl-C ends the snippet.\n";
 
 static const char examples[] = "  platformctl run -c 'print(6 * 7)'\n"
                                "  platformctl run analysis.py --file data.csv --out results\n"
@@ -150,7 +146,7 @@ static int conclude(struct live *live, const struct run_options *options, const 
                                                     "of a Code Sandbox?",
                                                     http_client_url(cli->client));
         int r = options->json ? print_json(cli, live->reply) : print_rest(live);
-        return r < 0 ? write_failed(cli, r) : run_show(cli, options, live->reply);
+        return r < 0 ? write_failed(cli, r) : run_show(cli, options, live->reply, reply->is_stream);
 }
 
 static int send_request(struct cli *cli, const struct run_options *options, const char *body) {

@@ -38,8 +38,8 @@ const struct command cmd_status = {
         .name = "status",
         .summary = "show pool, queue and running sandboxes of the service",
         .usage = "[--json]",
-        .description =
-                "Shows how the service is doing: warm pool, queue, running sandboxes, template. Needs an admin key.\n",
+        .description = "Shows how the service is doing: warm pool, queue, running sandboxes, template.\n"
+                       "Needs an admin key.\n",
         .examples = "  platformctl status\n"
                     "  platformctl status --url https://sandbox.example.org --json\n",
         .options = rows,

@@ -9,9 +9,10 @@
 
 const struct option_row command_common_options[] = {
         {"url", 0, OPTION_TEXT, "URL", offsetof(struct cli, url_option),
-         "address of the service; else SANDBOX_URL,\nelse http://127.0.0.1:8080 or where SANDBOX_LISTEN says"},
+         "address of the service; else SANDBOX_URL, else\nwhere SANDBOX_LISTEN says, else\nhttp://127.0.0.1:8080"},
         {"key", 0, OPTION_SECRET, "KEY", offsetof(struct cli, key_option),
-         "key of a project, or an admin key; else SANDBOX_KEY,\nelse the admin key of a local service, if readable"},
+         "a project's key or an admin key; else\nSANDBOX_KEY, else the admin key of a service on\nthis machine, if it "
+         "can be read"},
         {"help", 'h', OPTION_FLAG, NULL, offsetof(struct cli, help_option), "show this help"},
 };
 const size_t command_common_options_count = ARRAY_SIZE(command_common_options);

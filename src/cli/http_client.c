@@ -70,7 +70,7 @@ bool http_url_is_loopback(const char *text) {
         if (!url || curl_url_set(url, CURLUPART_URL, text, 0) != CURLUE_OK ||
             curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK)
                 return false;
-        if (strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0)
+        if (strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0)
                 return true;
         return inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
 }

@@ -4,9 +4,11 @@
  * An ordinary program of the person who calls it: it needs no privilege (doctor alone is better run as root), keeps no
  * state, and talks to the service over HTTP only.
  */
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli/commands.h"
@@ -17,13 +19,7 @@
 
 /* In the order in which they are listed. */
 static const struct command *const commands[] = {
-        &cmd_run,
-        &cmd_status,
-        &cmd_environment,
-#ifdef HAVE_DOCTOR
-        &cmd_doctor,
-#endif
-        &cmd_version,
+        &cmd_run, &cmd_status, &cmd_environment, &cmd_doctor, &cmd_version,
 };
 
 static const char introduction[] = "Usage: platformctl [OPTION]... COMMAND [ARGUMENT]...\n"
@@ -78,9 +74,20 @@ static int dispatch(struct cli *cli, int argc, char **argv) {
         return command_dispatch(cli, commands, ARRAY_SIZE(commands), PROGRAM, argc - first, argv + first);
 }
 
+/*
+ * Where a standard stream is closed (`>&-`), the next descriptor that is opened would take its number, and output would
+ * go into it. Its place is taken by something that refuses to be written to, as the closed one would.
+ */
+static void keep_standard_streams(void) {
+        for (int fd = 0; fd <= STDERR_FILENO; fd++)
+                if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+                        _exit(EX_OSERR);
+}
+
 int main(int argc, char **argv) {
         struct cli cli = {0};
         const struct option_group group = {command_common_options, command_common_options_count, &cli};
+        keep_standard_streams();
         setlocale(LC_CTYPE, "");
         signal(SIGPIPE, SIG_IGN); /* a reader that goes away ends a run in order: see write_failed() */
         terminal_init(&cli.out, stdout, false);

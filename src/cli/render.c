@@ -9,21 +9,41 @@
 #define COLUMNS_MAX 8
 #define DEPTH_MAX 4
 
-/* "output_keep_bytes" → "output keep bytes": names of the API as people read them. */
+/* Endings of names that say what a number counts; in the table it stands behind the number. */
+static const struct {
+        const char *ending, *unit;
+} units[] = {{"_s", " s"}, {"_ms", " ms"}, {"_percent", " %"}};
+
+static bool ends_with(const char *name, const char *ending) {
+        size_t length = strlen(name), wanted = strlen(ending);
+        return length > wanted && strcmp(name + length - wanted, ending) == 0;
+}
+
+static const char *unit_of(const char *name, size_t *ret_ending) {
+        *ret_ending = 0;
+        for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+                if (!ends_with(name, units[i].ending))
+                        continue;
+                *ret_ending = strlen(units[i].ending);
+                return units[i].unit;
+        }
+        return "";
+}
+
+/* "output_keep_bytes" → "output keep bytes", "uptime_s" → "uptime": names of the API as people read them. */
 static char *label_of(const char *name) {
-        char *label = strdup(name);
+        size_t ending;
+        unit_of(name, &ending);
+        char *label = strndup(name, strlen(name) - ending);
         for (char *c = label; c && *c; c++)
                 if (*c == '_')
                         *c = ' ';
         return label;
 }
 
-static bool ends_with(const char *name, const char *end) {
-        size_t length = strlen(name), wanted = strlen(end);
-        return length >= wanted && strcmp(name + length - wanted, end) == 0;
-}
-
 static void add_value(struct table *table, const char *name, const json_t *value) {
+        size_t ending;
+        const char *unit = unit_of(name, &ending);
         if (json_is_string(value))
                 table_add(table, "%s", json_string_value(value));
         else if (json_is_boolean(value))
@@ -33,9 +53,9 @@ static void add_value(struct table *table, const char *name, const json_t *value
         else if (json_is_number(value) && ends_with(name, "_bytes"))
                 table_add(table, "%s", human_bytes(json_number_value(value)));
         else if (json_is_integer(value))
-                table_add(table, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+                table_add(table, "%" JSON_INTEGER_FORMAT "%s", json_integer_value(value), unit);
         else if (json_is_real(value))
-                table_add(table, "%g", json_real_value(value));
+                table_add(table, "%g%s", json_real_value(value), unit);
         else
                 table_add(table, "(%zu)", json_is_array(value) ? json_array_size(value) : json_object_size(value));
 }

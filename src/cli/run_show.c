@@ -98,13 +98,14 @@ static void explain_rest(struct cli *cli, const json_t *reply) {
                 say_note(cli, "hint: %s", hint);
 }
 
-int run_show(struct cli *cli, const struct run_options *options, const json_t *reply) {
+int run_show(struct cli *cli, const struct run_options *options, const json_t *reply, bool live) {
         int saved, r = 0;
         if (!options->json)
                 r = show_results(cli, reply);
         if (r < 0)
                 return write_failed(cli, r);
-        explain_cut_output(cli, reply);
+        if (!live)
+                explain_cut_output(cli, reply);
         saved = run_files_handle(cli, options, reply);
         int exit_code = explain_outcome(cli, reply);
         explain_rest(cli, reply);

@@ -42,17 +42,15 @@ static int put_visible(struct terminal_stream *stream, unsigned char c) {
         return put(stream, caret, 2);
 }
 
-/* Writes what was held back, now that it cannot become a colour or a character. */
+/* Writes what was held back, now that it cannot become a colour or a character; a broken character as one mark. */
 static int give_up(struct terminal_stream *stream) {
         int r = 0;
-        for (size_t i = 0; r == 0 && i < stream->held_length; i++) {
+        bool character = stream->held_length > 0 && stream->held[0] >= 0x80;
+        if (character)
+                r = put(stream, REPLACEMENT, strlen(REPLACEMENT));
+        for (size_t i = 0; !character && r == 0 && i < stream->held_length; i++) {
                 unsigned char c = stream->held[i];
-                if (is_plain(c))
-                        r = put(stream, &c, 1);
-                else if (c < 0x80)
-                        r = put_visible(stream, c);
-                else
-                        r = put(stream, REPLACEMENT, strlen(REPLACEMENT));
+                r = is_plain(c) ? put(stream, &c, 1) : put_visible(stream, c);
         }
         stream->held_length = 0;
         return r;

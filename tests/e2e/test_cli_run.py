@@ -113,17 +113,28 @@ def test_exit_codes(fake, cli, fields, code, words):
 
 
 def test_what_there_is_to_say_goes_to_standard_error(fake, cli):
-    fake.will_reply("x", stdout_truncated=True, hint="use less", session={"message": "variables were lost"},
+    fake.will_reply("x", hint="use less", session={"message": "variables were lost"},
                     files_skipped=[{"name": "big.bin", "size": 5200000, "reason": "too_large"}],
                     files=[{"name": "a.csv", "size": 3, "content_base64": "YWJj"}],
                     results=[{"image/png": base64.b64encode(PNG).decode(), "text/plain": "<Figure>"}])
     result = cli("run", "-c", "x")
     assert (result.code, result.stdout) == (0, b"x")
-    for words in ("standard output was longer", "hint: use less", "session: variables were lost",
+    for words in ("hint: use less", "session: variables were lost",
                   "big.bin (5.2 MB) was left out: it is larger than one file may be", "file a.csv (3 B) came back",
                   "1 figure came back", "use --out DIR"):
         assert words in result.stderr
     assert "<Figure>" not in result.stderr
+
+
+def test_output_that_the_service_has_cut(fake, cli):
+    """What comes live is whole; only the copy in the reply is cut."""
+    fake.will_stream(("stdout", {"text": "all of it\n"}), ("done", reply("all\n", stdout_truncated=True)))
+    result = cli("run", "-c", "x")
+    assert (result.stdout, result.stderr) == (b"all of it\n", "")
+    fake.will_answer(200, reply("all\n", stdout_truncated=True, stderr_truncated=True))
+    for words in (["run", "-c", "x"], ["run", "--json", "-c", "x"]):
+        assert [line.split(":")[1] for line in cli(*words).stderr.splitlines()] == [
+            " standard output was longer than the service keeps", " standard error was longer than the service keeps"]
 
 
 @pytest.mark.parametrize("status, kind, code, words", [

@@ -459,6 +459,22 @@ static void test_help(void **state) {
         free(text);
 }
 
+/* The page in docs is this text: sandboxd --help-config > docs/configuration.md makes it anew. */
+static void test_the_documentation_is_up_to_date(void **state) {
+        static char page[65536];
+        char *text = NULL;
+        size_t length;
+        (void)state;
+        FILE *out = open_memstream(&text, &length);
+        config_print_help(out);
+        fclose(out);
+        CLEANUP_FCLOSE FILE *file = fopen(SOURCE_ROOT "/docs/configuration.md", "r");
+        assert_non_null(file);
+        page[fread(page, 1, sizeof(page) - 1, file)] = '\0';
+        assert_string_equal(page, text);
+        free(text);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup(test_defaults, start),
@@ -478,6 +494,7 @@ int main(void) {
                 cmocka_unit_test_setup(test_refusals_of_the_configuration_file, start),
                 cmocka_unit_test_setup(test_settings_that_contradict_each_other, start),
                 cmocka_unit_test_setup(test_help, start),
+                cmocka_unit_test_setup(test_the_documentation_is_up_to_date, start),
         };
         return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

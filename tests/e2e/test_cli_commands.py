@@ -1,0 +1,126 @@
+"""platformctl: help, version, status, environment; and the documentation that is made from the same tables."""
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from support.cli import Cli
+from support.fake_api import KEY, FakeApi, error
+
+COMMANDS = ("run", "status", "environment", "doctor", "version")
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+STATUS = {
+    "version": "0.1.0", "uptime_s": 12.5, "ready": True,
+    "pool": {"warm": 3, "target": 3, "starting": 0},
+    "sandboxes": [{"sandbox_id": "sbx_a", "state": "parked", "memory_bytes": 14680064},
+                  {"sandbox_id": "sbx_b", "state": "running", "memory_bytes": 104857600}],
+    "sessions": [], "nothing": None,
+}
+ENVIRONMENT = {"python": "3.12.7", "packages": {"numpy": "2.1.3", "pandas": "2.2.3"},
+               "limits": {"memory_bytes": 536870912, "timeout_max_s": 60, "cpu_percent": 100}}
+
+
+@pytest.fixture
+def fake():
+    server = FakeApi()
+    server.pages.update({"/v1/status": (200, STATUS), "/v1/environment": (200, ENVIRONMENT)})
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def cli(fake):
+    return Cli(fake.url, KEY)
+
+
+def test_status_for_people(cli, fake):
+    result = cli("status")
+    assert (result.code, result.stderr) == (0, "")
+    text = result.stdout.decode()
+    assert text.startswith(fake.url + "\n")
+    assert re.search(r"^  uptime   12\.5 s$", text, re.M) and re.search(r"^  ready    yes$", text, re.M)
+    assert re.search(r"^pool\n  warm      3$", text, re.M)
+    assert re.search(r"^sandbox id  state    memory bytes\nsbx_a       parked   14\.7 MB\nsbx_b       running  104\.9 MB$",
+                     text, re.M)
+    assert "sessions: none" in text and re.search(r"^  nothing  -$", text, re.M)
+
+
+def test_status_as_json(cli):
+    assert json.loads(cli("status", "--json").stdout) == STATUS
+
+
+def test_status_needs_an_admin_key(cli, fake):
+    fake.pages["/v1/status"] = (403, error("forbidden", "this needs an admin key"))
+    result = cli("status")
+    assert result.code == 77 and "An admin key is needed" in result.stderr
+
+
+def test_environment(cli):
+    text = cli("environment").stdout.decode()
+    assert re.search(r"^  python  3\.12\.7$", text, re.M) and re.search(r"^packages\n  numpy   2\.1\.3$", text, re.M)
+    assert re.search(r"^  memory bytes  536\.9 MB$", text, re.M)
+    assert re.search(r"^  timeout max   60 s$", text, re.M) and re.search(r"^  cpu           100 %$", text, re.M)
+    assert json.loads(cli("environment", "--json").stdout) == ENVIRONMENT
+
+
+def test_what_the_service_says_cannot_control_the_terminal(cli, fake):
+    hostile = "x\x1b]0;owned\x07\n\u202e\u009b"
+    fake.pages["/v1/status"] = (200, {hostile: hostile, "list": [{hostile: hostile}, hostile, 7], "deep": {hostile: {}}})
+    for result in (cli("status"), cli.on_terminal("status", NO_COLOR="1")):
+        assert result.code == 0
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", result.stdout.decode()), result.stdout
+    shown = cli.on_terminal("status", "--json").stdout.decode()
+    assert "\x1b" not in shown and "\u009b" not in shown
+
+
+def test_version():
+    result = Cli()("version")
+    assert result.code == 0 and re.fullmatch(rb"platformctl \d+\.\d+\.\d+ \(.*\)\n", result.stdout)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_each_command(command):
+    texts = [Cli()(*words).stdout.decode() for words in ([command, "--help"], [command, "-h"], ["help", command],
+                                                         ["--help", command])[:3]]
+    assert texts[0] == texts[1] == texts[2]
+    assert texts[0].startswith(f"Usage: platformctl {command}")
+    assert "Options of every command:" in texts[0]
+    assert all(len(line) <= 80 for line in texts[0].splitlines()), "does not fit a terminal of 80 columns"
+
+
+def test_overview():
+    for words in (["--help"], ["help"], ["-h"]):
+        result = Cli()(*words)
+        assert result.code == 0 and result.stderr == ""
+        for command in COMMANDS:
+            assert re.search(rf"^  {command} ", result.stdout.decode(), re.M)
+        assert all(len(line) <= 80 for line in result.stdout.decode().splitlines())
+    result = Cli()()
+    assert result.code == 64 and result.stdout == b"" and "Usage: platformctl" in result.stderr
+
+
+@pytest.mark.parametrize("words, message", [
+    (["nonsense"], '"nonsense" is not a command'),
+    (["help", "nonsense"], 'no command "nonsense"'),
+    (["--nonsense"], "--nonsense is not an option"),
+    (["status", "extra"], "status takes no argument"),
+    (["environment", "extra"], "environment takes no argument"),
+    (["version", "extra"], "version takes no argument"),
+    (["doctor", "extra"], "doctor takes no argument"),
+    (["status", "--out", "x"], "--out is not an option"),
+    (["--url"], "--url needs a value"),
+])
+def test_mistakes(words, message):
+    result = Cli()(*words)
+    assert (result.code, result.stdout) == (64, b"")
+    assert message in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_the_options_of_run_are_documented():
+    """docs/platformctl.md names every option that the help text has."""
+    document = (REPOSITORY / "docs/platformctl.md").read_text()
+    for command in COMMANDS:
+        for option in re.findall(r"--[a-z][a-z-]+", Cli()("help", command).stdout.decode()):
+            assert option in document, f"{option} of {command}"
