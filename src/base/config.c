@@ -101,8 +101,8 @@ static int load(struct config *config, struct sources *sources, struct err *e) {
 }
 
 int config_load(struct config *config, struct err *e) {
-        CLEANUP(config_sources_deinit) struct sources sources = {NULL};
-        *config = (struct config){NULL};
+        CLEANUP(config_sources_deinit) struct sources sources = {0};
+        *config = (struct config){0};
         int r = load(config, &sources, e);
         if (r < 0)
                 config_deinit(config);
@@ -113,7 +113,7 @@ void config_deinit(struct config *config) {
         for (size_t i = 0; i < config_settings_count; i++)
                 if (config_settings[i].parse)
                         config_free_secret((char **)((char *)config + config_settings[i].offset));
-        *config = (struct config){NULL};
+        *config = (struct config){0};
 }
 
 enum log_level config_log_level(const struct config *config) {

@@ -32,7 +32,7 @@ void config_given_deinit(struct given *given) {
         config_free_secret(&given->value);
         free(given->where);
         free(given->base);
-        *given = (struct given){NULL};
+        *given = (struct given){0};
 }
 
 void config_sources_deinit(struct sources *sources) {
@@ -252,7 +252,7 @@ bool config_is_given(const struct given *given) {
 static void move_given(struct given *into, struct given *from) {
         config_given_deinit(into);
         *into = *from;
-        *from = (struct given){NULL};
+        *from = (struct given){0};
 }
 
 /* What the environment says about a setting, in either form, hides all that the file says about it. */
@@ -276,7 +276,7 @@ static int sources_init(struct sources *sources, struct err *e) {
 static int read_config_file(struct sources *sources, const char *cwd, struct err *e) {
         CLEANUP_FREE char *path = NULL, *folder = NULL;
         CLEANUP(config_free_secret) char *text = NULL;
-        CLEANUP(config_sources_deinit) struct sources seen = {NULL};
+        CLEANUP(config_sources_deinit) struct sources seen = {0};
         int r = value_parse_path(sources->config_file, cwd, &path, e);
         if (r == 0)
                 r = read_file(path, FILE_MAX, &text, e);

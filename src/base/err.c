@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+static void vset(struct err *e, int code, const char *field, const char *format, va_list args)
+        __attribute__((format(printf, 4, 0)));
+
 static void vset(struct err *e, int code, const char *field, const char *format, va_list args) {
         e->code = code;
         snprintf(e->field, sizeof(e->field), "%s", field ? field : "");

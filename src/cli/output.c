@@ -8,6 +8,9 @@
 #include "base/cleanup.h"
 #include "cli/utf8.h"
 
+static void say(struct cli *cli, enum paint paint, const char *prefix, const char *format, va_list args)
+        __attribute__((format(printf, 4, 0)));
+
 static void say(struct cli *cli, enum paint paint, const char *prefix, const char *format, va_list args) {
         CLEANUP_FREE char *text = NULL, *line = NULL;
         int length = vasprintf(&text, format, args);
