@@ -86,7 +86,8 @@ static int keep_only(uint64_t mask) {
         if (mask & ~before.permitted)
                 return -EPERM;
         can_lock = before.effective & CAP_BIT(CAP_SETPCAP);
-        if (!can_lock && before.permitted != 0)
+        /* The bounding set would stay. Without capabilities, and with none to be had by exec, it means nothing. */
+        if (!can_lock && (before.permitted != 0 || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1))
                 return -EPERM;
         if (can_lock) {
                 r = drop_bounding(mask);

@@ -11,10 +11,10 @@
 #define CAP_BIT(number) (UINT64_C(1) << (number))
 
 /*
- * Empties every set: bounding, ambient, inheritable, permitted, effective; locks the securebits so that neither exec of a
- * setuid-root file nor uid 0 gives any back; reads all of it back. If the caller does not hold CAP_SETPCAP, the bounding
- * set and the securebits stay (they bind nothing without privilege) only if it holds no capability at all; else it is an
- * error. 0 or a negative errno.
+ * Empties every set: bounding, ambient, inheritable, permitted, effective; locks the securebits, so that neither exec of a
+ * setuid-root file nor uid 0 gives any back, and changing IDs takes none away; reads all of it back. This needs CAP_SETPCAP;
+ * keep it if you keep some now and drop the rest later. A caller without it must hold no capability any more and have
+ * no_new_privs set, else the bounding set would still mean something. 0 or a negative errno.
  */
 int caps_drop_all(void);
 
