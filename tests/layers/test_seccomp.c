@@ -1,0 +1,242 @@
+/*
+ * The filter for untrusted code, alone: root, all capabilities, the host's namespaces, no Landlock.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "layer.h"
+#include "refused.h"
+#include "sandbox/seccomp.h"
+
+static int snippet(void) {
+        return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : seccomp_load(SECCOMP_SNIPPET);
+}
+
+static int template(void) {
+        return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : seccomp_load(SECCOMP_TEMPLATE);
+}
+
+/* As a child of the fork server has them. */
+static int template_and_snippet(void) {
+        int r = template();
+
+        return r < 0 ? r : seccomp_load(SECCOMP_SNIPPET);
+}
+
+/* Runs the table; says every difference before failing. */
+static void expect_refused(int (*confine)(void)) {
+        size_t wrong = 0;
+
+        for (size_t i = 0; i < refused_count; i++) {
+                const struct refused *r = &refused_calls[i];
+                struct outcome outcome = layer_run(confine, r->call, r->data);
+
+                if (outcome.signal || outcome.result != -r->error) {
+                        print_error("%s: %s (signal %d), expected %s\n", r->name, strerror((int)-outcome.result),
+                                    outcome.signal, strerror(r->error));
+                        wrong++;
+                }
+        }
+        assert_int_equal(wrong, 0);
+}
+
+static void test_refused(void **state) {
+        (void)state;
+        layer_need_root();
+        expect_refused(snippet);
+}
+
+static void test_refused_when_stacked(void **state) {
+        (void)state;
+        layer_need_root();
+        expect_refused(template_and_snippet);
+}
+
+/* The positive control: every one of these calls gets another answer from the kernel itself. */
+static void test_refused_by_nothing_else(void **state) {
+        size_t unproven = 0;
+
+        (void)state;
+        layer_need_root();
+        for (size_t i = 0; i < refused_count; i++) {
+                const struct refused *r = &refused_calls[i];
+                struct outcome outcome = layer_run(NULL, r->call, r->data);
+
+                if (outcome.signal || outcome.result == -r->error || outcome.result == -EBADFD) {
+                        print_error("%s: %s (signal %d) without a filter as well\n", r->name,
+                                    strerror((int)-outcome.result), outcome.signal);
+                        unproven++;
+                }
+        }
+        assert_int_equal(unproven, 0);
+}
+
+/* ---- Every family ---- */
+
+/* Bit n: socket(n) succeeded. Fails if anything but success or EAFNOSUPPORT came, when asked to be strict. */
+static long families(const void *data) {
+        bool strict = data != NULL;
+        long made = 0;
+
+        for (int family = 0; family < 63; family++) {
+                int fd = socket(family, SOCK_STREAM, 0);
+
+                if (fd < 0)
+                        fd = socket(family, SOCK_DGRAM, 0);
+                if (fd < 0)
+                        fd = socket(family, SOCK_RAW, 0);
+                if (fd < 0 && strict && errno != EAFNOSUPPORT)
+                        return -errno;
+                if (fd >= 0)
+                        made |= 1L << family;
+                close(fd);
+        }
+        return made;
+}
+
+static void test_families(void **state) {
+        const long network = 1L << AF_INET | 1L << AF_INET6 | 1L << AF_NETLINK | 1L << AF_PACKET;
+        struct outcome with, without;
+
+        (void)state;
+        layer_need_root();
+        without = layer_run(NULL, families, NULL);
+        assert_int_equal(without.result & network, network);
+        with = layer_run(snippet, families, "strict");
+        assert_int_equal(with.result, 1L << AF_UNIX);
+}
+
+/* ---- Other system call tables ---- */
+
+#ifdef __x86_64__
+static long x32_getpid(const void *data) {
+        (void)data;
+        return ERRNO_OF(syscall(0x40000000 | SYS_getpid));
+}
+
+static long i386_getpid(const void *data) {
+        long result;
+
+        (void)data;
+        __asm__ volatile("int $0x80" : "=a"(result) : "a"(20L) : "r8", "r9", "r10", "r11", "memory");
+        return result;
+}
+
+static void test_foreign_tables(void **state) {
+        struct outcome with, without;
+
+        (void)state;
+        layer_need_root();
+        without = layer_run(NULL, x32_getpid, NULL);
+        assert_int_equal(without.signal, 0);
+        with = layer_run(snippet, x32_getpid, NULL);
+        assert_int_equal(with.signal, SIGSYS);
+
+        without = layer_run(NULL, i386_getpid, NULL);
+        with = layer_run(snippet, i386_getpid, NULL);
+        /* A kernel without 32-bit emulation answers with SIGSEGV before any filter is asked. */
+        assert_int_equal(with.signal, without.signal == SIGSEGV ? SIGSEGV : SIGSYS);
+}
+#endif
+
+/* ---- What the filters look like from inside ---- */
+
+static long count_filters(const void *data) {
+        FILE *status = fopen("/proc/self/status", "r");
+        char line[256];
+        long count = -1;
+
+        (void)data;
+        while (status && fgets(line, sizeof line, status))
+                sscanf(line, "Seccomp_filters: %ld", &count);
+        return count;
+}
+
+static void test_filters_count(void **state) {
+        struct outcome before, after;
+
+        (void)state;
+        layer_need_root();
+        before = layer_run(NULL, count_filters, NULL);
+        after = layer_run(snippet, count_filters, NULL);
+        assert_int_equal(after.result - before.result, 2); /* the policy, and what is logged */
+}
+
+static long number_beyond_all(const void *data) {
+        (void)data;
+        return ERRNO_OF(syscall(999));
+}
+
+static void test_unknown_calls(void **state) {
+        (void)state;
+        layer_need_root();
+        assert_int_equal(layer_run(snippet, number_beyond_all, NULL).result, -ENOSYS);
+        assert_int_equal(layer_run(snippet, number_beyond_all, NULL).signal, 0);
+}
+
+static long minus_one(const void *data) {
+        (void)data;
+        return ERRNO_OF(syscall(-1));
+}
+
+static void test_call_minus_one_is_not_fatal(void **state) {
+        (void)state;
+        layer_need_root();
+        assert_int_equal(layer_run(snippet, minus_one, NULL).signal, 0);
+        assert_int_equal(layer_run(snippet, minus_one, NULL).result, -ENOSYS);
+}
+
+/* ---- Loading ---- */
+
+static int unprivileged_without_nnp(void) {
+        return setresuid(65534, 65534, 65534) < 0 ? -errno : 0;
+}
+
+static long load_snippet(const void *data) {
+        (void)data;
+        return seccomp_load(SECCOMP_SNIPPET);
+}
+
+static void test_needs_no_new_privs(void **state) {
+        (void)state;
+        layer_need_root();
+        assert_int_equal(layer_run(unprivileged_without_nnp, load_snippet, NULL).result, -EACCES);
+}
+
+static long load_nonsense(const void *data) {
+        (void)data;
+        return seccomp_load((enum seccomp_policy)77);
+}
+
+static void test_unknown_policy(void **state) {
+        (void)state;
+        assert_int_equal(load_nonsense(NULL), -EINVAL);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_refused),
+                cmocka_unit_test(test_refused_when_stacked),
+                cmocka_unit_test(test_refused_by_nothing_else),
+                cmocka_unit_test(test_families),
+#ifdef __x86_64__
+                cmocka_unit_test(test_foreign_tables),
+#endif
+                cmocka_unit_test(test_filters_count),
+                cmocka_unit_test(test_unknown_calls),
+                cmocka_unit_test(test_call_minus_one_is_not_fatal),
+                cmocka_unit_test(test_needs_no_new_privs),
+                cmocka_unit_test(test_unknown_policy),
+        };
+
+        return cmocka_run_group_tests_name("seccomp, nothing else", tests, NULL, NULL);
+}
