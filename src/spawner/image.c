@@ -55,7 +55,9 @@ static int make_run_dir(struct spawner *spawner, struct err *e) {
                 return err_set(e, -errno, "cannot mount a tmpfs on %s: %s", spawner->run_dir, strerror(errno));
         snprintf(spawner->image_dir, sizeof(spawner->image_dir), "%s/image", spawner->run_dir);
         snprintf(spawner->dev_dir, sizeof(spawner->dev_dir), "%s/dev", spawner->run_dir);
-        if (mkdir(spawner->image_dir, 0755) < 0 || mkdir(spawner->dev_dir, 0755) < 0)
+        snprintf(spawner->tools_dir, sizeof(spawner->tools_dir), "%s/template", spawner->run_dir);
+        if (mkdir(spawner->image_dir, 0755) < 0 || mkdir(spawner->dev_dir, 0755) < 0 ||
+            mkdir(spawner->tools_dir, 0755) < 0)
                 return err_set(e, -errno, "cannot make a folder in %s: %s", spawner->run_dir, strerror(errno));
         return 0;
 }
@@ -125,11 +127,22 @@ static int mount_file(const char *file, const char *target) {
         return mount_by_loop(file, "squashfs", target);
 }
 
+/* The template's user may not be able to walk to where the product lies, such as a checkout in root's home. */
+static int mount_tools(struct spawner *spawner, struct err *e) {
+        char path[4200];
+        int r = paths_open_part(spawner, "template", path, sizeof(path));
+        if (r < 0)
+                return err_set(e, r, "the folder 'template' is missing beside sandboxd; build or install all of it");
+        if (mount(path, spawner->tools_dir, NULL, MS_BIND, NULL) < 0)
+                return err_set(e, -errno, "cannot mount %s: %s", path, strerror(errno));
+        return 0;
+}
+
 int image_mount(struct spawner *spawner, struct err *e) {
         const char *image = spawner->config.image;
         struct stat st;
         int r = make_run_dir(spawner, e);
-        if (r < 0 || (r = make_devices(spawner, e)) < 0)
+        if (r < 0 || (r = make_devices(spawner, e)) < 0 || (r = mount_tools(spawner, e)) < 0)
                 return r;
         if (stat(image, &st) < 0)
                 return err_set_field(e, -errno, "SANDBOX_IMAGE", "there is no image at %s: %s; build it with 'make image'",

@@ -5,6 +5,7 @@
  * because the api process that this project wrote does not send one.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -76,6 +77,8 @@ void requests_on_readable(void *data, int fd, uint32_t events) {
                 if (r >= 0)
                         continue;
                 loop_remove(spawner->loop, &spawner->api_source);
+                if (spawner->api_pid > 0)
+                        kill(spawner->api_pid, SIGKILL); /* it hung up or is not what it should be: no second chance */
                 if (r != -ECONNRESET)
                         log_error("the api process sent a malformed message; the service ends", "error", strerror(-r));
                 spawner_stop(spawner, r == -ECONNRESET ? 0 : 1);

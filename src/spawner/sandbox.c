@@ -348,10 +348,12 @@ void sandbox_forked(struct sandbox *s, int error, int main_pidfd) {
 
 static void ask_template(struct sandbox *s) {
         int r = template_fork(s->spawner, s);
-        if (r < 0)
+        if (r < 0) {
                 sandbox_fail(s, STEP_CLONE, -r);
-        else
-                s->state = SANDBOX_FORKING;
+                return;
+        }
+        s->state = SANDBOX_FORKING;
+        set_timer(s, BUILD_TIMEOUT_NS, on_build_overdue);
 }
 
 void sandbox_serve_waiting(struct spawner *spawner) {
@@ -391,6 +393,7 @@ static void on_init_report(void *data, int fd, uint32_t events) {
                 if (!take_report(s, fd, REPORT_READY, NULL))
                         break;
                 s->state = SANDBOX_WAITING;
+                loop_remove(s->spawner->loop, &s->timer); /* the template has a deadline of its own */
                 loop_remove(s->spawner->loop, &s->init_source); /* its death comes by SIGCHLD */
                 if (template_serves(s->spawner))
                         ask_template(s);

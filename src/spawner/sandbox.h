@@ -4,7 +4,8 @@
  *   BUILDING ── init cloned ──▶ FURNISHING ── room ready ──▶ WAITING ── template free ──▶ FORKING ── child made ──▶
  *   ENTERING ── confined ──▶ PARKED ── CLAIM ──▶ RUNNING ── main process dead ──▶ ENDING ── init dead ──▶ (gone)
  *
- * Anything that goes wrong on the way leads to ENDING with init killed. Nothing waits without a timer.
+ * Anything that goes wrong on the way leads to ENDING with init killed. Nothing waits without a timer, its own or the
+ * template's.
  */
 #pragma once
 

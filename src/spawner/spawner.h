@@ -28,7 +28,7 @@ struct spawner {
         char run_dir[128];      /* a tmpfs in this process's own mount namespace: unseen outside, gone with it */
         char image_dir[160];    /* the image, mounted */
         char dev_dir[160];      /* five device nodes */
-        char tools_dir[4096];   /* the template's own code */
+        char tools_dir[160];    /* the template's own code, mounted */
         int lock_fd;            /* one service a data folder */
         int init_fd;            /* sealed memory file: the room's init */
 

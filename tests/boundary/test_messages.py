@@ -1,0 +1,182 @@
+"""The privilege boundary, with a hostile api process: a malformed message ends the service and does nothing else."""
+
+import array
+import os
+import socket
+import time
+
+import pytest
+
+from boundary import harness as boundary
+from boundary.harness import Spawner
+
+
+@pytest.fixture
+def spawner(tmp_path):
+    running = Spawner(tmp_path, SANDBOX_WARM_POOL="0", SANDBOX_MAX_CONCURRENT="2")
+    hello, _ = running.receive(boundary.HELLO)
+    assert hello["version"] == boundary.VERSION and hello["max_sandboxes"] >= 2
+    yield running
+    running.stop()
+
+
+def processes_of(uid_from: int = 1_900_000_000) -> list[int]:
+    """Every process under the UIDs that sandboxes use, children of this test's spawner or not."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                uid = os.stat(f"/proc/{name}").st_uid
+            except FileNotFoundError:
+                continue
+            if uid >= uid_from:
+                found.append(int(name))
+    return found
+
+
+def children_of(pid: int) -> list[int]:
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as children:
+            return [int(child) for child in children.read().split()]
+    except FileNotFoundError:
+        return []
+
+
+GOOD_CREATE = boundary.pack(type=boundary.CREATE, request=1, profile=boundary.PROFILE_SNIPPET)
+
+MALFORMED = {
+    "empty": b"",
+    "one byte": b"\0",
+    "one byte short": GOOD_CREATE[:-1],
+    "one byte long": GOOD_CREATE + b"\0",
+    "two messages in one": GOOD_CREATE * 2,
+    "a megabyte's worth of nothing": bytes(65536),
+    "type 0": boundary.pack(type=0),
+    "unknown type": boundary.pack(type=4),
+    "a type of the other direction": boundary.pack(type=boundary.EXITED),
+    "largest type": boundary.pack(type=0xFFFFFFFF),
+    "other version": boundary.pack(type=boundary.CREATE, profile=boundary.PROFILE_SNIPPET, version=2),
+    "no profile": boundary.pack(type=boundary.CREATE, profile=0),
+    "unknown profile": boundary.pack(type=boundary.CREATE, profile=2),
+    "claim without time": boundary.pack(type=boundary.CLAIM, timeout_ms=0),
+    "claim for ever": boundary.pack(type=boundary.CLAIM, timeout_ms=120_001),
+    "claim with the largest time": boundary.pack(type=boundary.CLAIM, timeout_ms=0xFFFFFFFF),
+    "kill without reason": boundary.pack(type=boundary.KILL, reason=0),
+    "kill as if it had ended by itself": boundary.pack(type=boundary.KILL, reason=boundary.END_EXIT),
+    "kill as if its time was over": boundary.pack(type=boundary.KILL, reason=boundary.END_TIMEOUT),
+    "kill as if it was out of memory": boundary.pack(type=boundary.KILL, reason=boundary.END_MEMORY),
+    "kill for an unknown reason": boundary.pack(type=boundary.KILL, reason=99),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_message_ends_the_service(spawner, name):
+    # Not even an empty SEQPACKET message can be told from the end of the connection: it ends the service as well.
+    before = children_of(spawner.process.pid)
+    spawner.socket.send(MALFORMED[name])
+    code = spawner.wait_end()
+    assert code == (0 if name == "empty" else 1)
+    assert not [pid for pid in before if os.path.exists(f"/proc/{pid}") and pid in processes_of()]
+
+
+def test_descriptors_beside_a_message_end_the_service(spawner):
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0]))]
+    spawner.socket.sendmsg([GOOD_CREATE], rights)
+    assert spawner.wait_end() == 1
+
+
+def test_the_control_the_same_message_without_fault_is_answered(spawner):
+    spawner.socket.send(GOOD_CREATE)
+    message, descriptors = spawner.receive(boundary.READY)
+    assert message["request"] == 1 and len(descriptors) == 4
+    assert spawner.process.poll() is None
+
+
+def test_an_unknown_id_is_not_an_offence(spawner):
+    spawner.send(type=boundary.CLAIM, high=1, low=2, timeout_ms=1000)
+    spawner.send(type=boundary.KILL, high=1, low=2, reason=boundary.END_CANCELLED)
+    spawner.park()
+    assert spawner.process.poll() is None
+
+
+def test_a_second_claim_of_a_running_sandbox_ends_the_service(spawner):
+    sandbox = spawner.park()
+    spawner.claim(sandbox, 10_000)
+    spawner.claim(sandbox, 10_000)
+    assert spawner.wait_end() == 1
+
+
+def test_more_sandboxes_than_allowed_are_refused(spawner):
+    count = 0
+    for request in range(40):
+        spawner.send(type=boundary.CREATE, request=request, profile=boundary.PROFILE_SNIPPET)
+    while True:
+        message, _ = spawner.receive(boundary.READY, boundary.CREATE_FAILED)
+        if message["type"] == boundary.CREATE_FAILED:
+            assert message["error"] == 11  # EAGAIN
+            break
+        count += 1
+    assert count <= 18
+
+
+def test_a_run_from_claim_to_end(spawner):
+    sandbox = spawner.park()
+    spawner.claim(sandbox, 10_000)
+    sandbox.send_code("print(6 * 7)\nraise SystemExit(3)")
+    message, _ = spawner.receive(boundary.EXITED)
+    assert (message["high"], message["low"]) == sandbox.id
+    assert message["reason"] == boundary.END_EXIT
+    assert os.waitstatus_to_exitcode(message["wait_status"]) == 3
+    assert sandbox.output() == b"42\n"
+    assert message["memory_peak"] > 0
+
+
+def test_the_spawner_keeps_the_time(spawner):
+    sandbox = spawner.park()
+    began = time.monotonic()
+    spawner.claim(sandbox, 500)
+    sandbox.send_code("print('on', flush=True)\nwhile True: pass")
+    message, _ = spawner.receive(boundary.EXITED)
+    assert message["reason"] == boundary.END_TIMEOUT
+    assert 0.5 <= time.monotonic() - began < 3
+    assert sandbox.output() == b"on\n"
+
+
+def test_a_parked_sandbox_that_is_claimed_but_given_no_code_ends_in_time(spawner):
+    sandbox = spawner.park()
+    spawner.claim(sandbox, 300)
+    message, _ = spawner.receive(boundary.EXITED, seconds=5)
+    assert message["reason"] == boundary.END_TIMEOUT
+
+
+@pytest.mark.parametrize("reason", [boundary.END_OUTPUT, boundary.END_CANCELLED, boundary.END_RETIRED])
+def test_kill(spawner, reason):
+    sandbox = spawner.park()
+    if reason != boundary.END_RETIRED:
+        spawner.claim(sandbox, 30_000)
+        sandbox.send_code("while True: pass")
+    spawner.kill(sandbox, reason)
+    message, _ = spawner.receive(boundary.EXITED, seconds=5)
+    assert message["reason"] == reason
+
+
+def test_ids_differ_and_a_dead_one_stays_dead(spawner):
+    first, second = spawner.park(1), spawner.park(2)
+    assert first.id != second.id
+    spawner.kill(first, boundary.END_RETIRED)
+    spawner.receive(boundary.EXITED)
+    spawner.claim(first, 1000)  # too late, and harmless
+    third = spawner.park(3)
+    assert third.id not in (first.id, second.id)
+
+
+def test_hanging_up_ends_everything(spawner):
+    sandbox = spawner.park()
+    spawner.claim(sandbox, 60_000)
+    sandbox.send_code("import time; time.sleep(60)")
+    mine = children_of(spawner.process.pid)
+    assert mine, "the control: there are children to be ended"
+    spawner.socket.close()
+    spawner.service.close()
+    assert spawner.wait_end() == 0
+    assert not [pid for pid in mine if os.path.exists(f"/proc/{pid}")]
