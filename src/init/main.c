@@ -68,12 +68,11 @@ static void end_everything(void) {
 static int confine(void) {
         if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                 return -errno;
-        int r = caps_drop_all();
-        if (r < 0)
-                return r;
+        /* First: exec as 65532 has taken all capabilities, so the bounding set can only be made meaningless. */
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return -errno;
-        return seccomp_load(SECCOMP_INIT);
+        int r = caps_drop_all();
+        return r < 0 ? r : seccomp_load(SECCOMP_INIT);
 }
 
 static int limit(void) {
