@@ -1,6 +1,7 @@
 """The privilege boundary, with a hostile api process: a malformed message ends the service and does nothing else."""
 
 import array
+import errno
 import os
 import socket
 import time
@@ -11,12 +12,28 @@ from boundary import harness as boundary
 from boundary.harness import Spawner
 
 
-@pytest.fixture
-def spawner(tmp_path):
-    running = Spawner(tmp_path, SANDBOX_WARM_POOL="0", SANDBOX_MAX_CONCURRENT="2")
+def start(folder):
+    running = Spawner(folder, SANDBOX_WARM_POOL="0", SANDBOX_MAX_CONCURRENT="2")
     hello, _ = running.receive(boundary.HELLO)
     assert hello["version"] == boundary.VERSION and hello["max_sandboxes"] >= 2
+    running.max_sandboxes = hello["max_sandboxes"]
+    return running
+
+
+@pytest.fixture
+def spawner(tmp_path):
+    """One that the test may bring to its end."""
+    running = start(tmp_path)
     yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory):
+    """One for all tests that leave it alive: its template takes seconds to warm up."""
+    running = start(tmp_path_factory.mktemp("lasting"))
+    yield running
+    assert running.process.poll() is None, running.log.read_text()
     running.stop()
 
 
@@ -85,18 +102,19 @@ def test_descriptors_beside_a_message_end_the_service(spawner):
     assert spawner.wait_end() == 1
 
 
-def test_the_control_the_same_message_without_fault_is_answered(spawner):
-    spawner.socket.send(GOOD_CREATE)
-    message, descriptors = spawner.receive(boundary.READY)
+def test_the_control_the_same_message_without_fault_is_answered(lasting):
+    lasting.socket.send(GOOD_CREATE)
+    message, descriptors = lasting.receive(boundary.READY)
     assert message["request"] == 1 and len(descriptors) == 4
-    assert spawner.process.poll() is None
+    lasting.send(type=boundary.KILL, high=message["high"], low=message["low"], reason=boundary.END_RETIRED)
+    lasting.receive(boundary.EXITED)
 
 
-def test_an_unknown_id_is_not_an_offence(spawner):
-    spawner.send(type=boundary.CLAIM, high=1, low=2, timeout_ms=1000)
-    spawner.send(type=boundary.KILL, high=1, low=2, reason=boundary.END_CANCELLED)
-    spawner.park()
-    assert spawner.process.poll() is None
+def test_an_unknown_id_is_not_an_offence(lasting):
+    lasting.send(type=boundary.CLAIM, high=1, low=2, timeout_ms=1000)
+    lasting.send(type=boundary.KILL, high=1, low=2, reason=boundary.END_CANCELLED)
+    lasting.kill(lasting.park(), boundary.END_RETIRED)
+    lasting.receive(boundary.EXITED)
 
 
 def test_a_second_claim_of_a_running_sandbox_ends_the_service(spawner):
@@ -106,24 +124,30 @@ def test_a_second_claim_of_a_running_sandbox_ends_the_service(spawner):
     assert spawner.wait_end() == 1
 
 
-def test_more_sandboxes_than_allowed_are_refused(spawner):
-    count = 0
+def test_more_sandboxes_than_allowed_are_refused(lasting):
+    made, refused = [], 0
     for request in range(40):
-        spawner.send(type=boundary.CREATE, request=request, profile=boundary.PROFILE_SNIPPET)
-    while True:
-        message, _ = spawner.receive(boundary.READY, boundary.CREATE_FAILED)
-        if message["type"] == boundary.CREATE_FAILED:
-            assert message["error"] == 11  # EAGAIN
-            break
-        count += 1
-    assert count <= 18
+        lasting.send(type=boundary.CREATE, request=request, profile=boundary.PROFILE_SNIPPET)
+    while len(made) + refused < 40:
+        message, descriptors = lasting.receive(boundary.READY, boundary.CREATE_FAILED)
+        if message["type"] == boundary.READY:
+            made.append((message, descriptors))
+            continue
+        assert message["error"] == errno.EAGAIN
+        refused += 1
+    assert len(made) == lasting.max_sandboxes and refused == 40 - len(made)
+    for message, descriptors in made:
+        lasting.send(type=boundary.KILL, high=message["high"], low=message["low"], reason=boundary.END_RETIRED)
+        lasting.receive(boundary.EXITED)
+        for fd in descriptors:
+            os.close(fd)
 
 
-def test_a_run_from_claim_to_end(spawner):
-    sandbox = spawner.park()
-    spawner.claim(sandbox, 10_000)
+def test_a_run_from_claim_to_end(lasting):
+    sandbox = lasting.park()
+    lasting.claim(sandbox, 10_000)
     sandbox.send_code("print(6 * 7)\nraise SystemExit(3)")
-    message, _ = spawner.receive(boundary.EXITED)
+    message, _ = lasting.receive(boundary.EXITED)
     assert (message["high"], message["low"]) == sandbox.id
     assert message["reason"] == boundary.END_EXIT
     assert os.waitstatus_to_exitcode(message["wait_status"]) == 3
@@ -131,43 +155,46 @@ def test_a_run_from_claim_to_end(spawner):
     assert message["memory_peak"] > 0
 
 
-def test_the_spawner_keeps_the_time(spawner):
-    sandbox = spawner.park()
+def test_the_lasting_keeps_the_time(lasting):
+    sandbox = lasting.park()
     began = time.monotonic()
-    spawner.claim(sandbox, 500)
+    lasting.claim(sandbox, 500)
     sandbox.send_code("print('on', flush=True)\nwhile True: pass")
-    message, _ = spawner.receive(boundary.EXITED)
+    message, _ = lasting.receive(boundary.EXITED)
     assert message["reason"] == boundary.END_TIMEOUT
     assert 0.5 <= time.monotonic() - began < 3
     assert sandbox.output() == b"on\n"
 
 
-def test_a_parked_sandbox_that_is_claimed_but_given_no_code_ends_in_time(spawner):
-    sandbox = spawner.park()
-    spawner.claim(sandbox, 300)
-    message, _ = spawner.receive(boundary.EXITED, seconds=5)
+def test_a_parked_sandbox_that_is_claimed_but_given_no_code_ends_in_time(lasting):
+    sandbox = lasting.park()
+    lasting.claim(sandbox, 300)
+    message, _ = lasting.receive(boundary.EXITED, seconds=5)
     assert message["reason"] == boundary.END_TIMEOUT
 
 
 @pytest.mark.parametrize("reason", [boundary.END_OUTPUT, boundary.END_CANCELLED, boundary.END_RETIRED])
-def test_kill(spawner, reason):
-    sandbox = spawner.park()
+def test_kill(lasting, reason):
+    sandbox = lasting.park()
     if reason != boundary.END_RETIRED:
-        spawner.claim(sandbox, 30_000)
+        lasting.claim(sandbox, 30_000)
         sandbox.send_code("while True: pass")
-    spawner.kill(sandbox, reason)
-    message, _ = spawner.receive(boundary.EXITED, seconds=5)
+    lasting.kill(sandbox, reason)
+    message, _ = lasting.receive(boundary.EXITED, seconds=5)
     assert message["reason"] == reason
 
 
-def test_ids_differ_and_a_dead_one_stays_dead(spawner):
-    first, second = spawner.park(1), spawner.park(2)
+def test_ids_differ_and_a_dead_one_stays_dead(lasting):
+    first, second = lasting.park(1), lasting.park(2)
     assert first.id != second.id
-    spawner.kill(first, boundary.END_RETIRED)
-    spawner.receive(boundary.EXITED)
-    spawner.claim(first, 1000)  # too late, and harmless
-    third = spawner.park(3)
+    lasting.kill(first, boundary.END_RETIRED)
+    lasting.receive(boundary.EXITED)
+    lasting.claim(first, 1000)  # too late, and harmless
+    third = lasting.park(3)
     assert third.id not in (first.id, second.id)
+    for sandbox in (second, third):
+        lasting.kill(sandbox, boundary.END_RETIRED)
+        lasting.receive(boundary.EXITED)
 
 
 def test_hanging_up_ends_everything(spawner):
