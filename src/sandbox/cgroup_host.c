@@ -53,7 +53,7 @@ static void unescape(char *text) {
 static bool parse_mount(char *line, struct cgroup_mount *ret) {
         char *save = NULL, *field = strtok_r(line, " \n", &save);
 
-        *ret = (struct cgroup_mount){NULL};
+        *ret = (struct cgroup_mount){0};
         for (int i = 0; field; i++, field = strtok_r(NULL, " \n", &save)) {
                 if (i == 3)
                         ret->root = field;

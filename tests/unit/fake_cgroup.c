@@ -300,7 +300,7 @@ ssize_t __wrap_write(int fd, const void *data, size_t size) {
 
 /* ---- What the tests call ---- */
 
-static void append(const char *path, const char *format, ...) {
+static void __attribute__((format(printf, 2, 3))) append(const char *path, const char *format, ...) {
         FILE *out = fopen(path, "ae");
         va_list arguments;
 
