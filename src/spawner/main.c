@@ -110,6 +110,15 @@ static int check_host(const struct config *config, struct err *e) {
         return 0;
 }
 
+/* A shell's background job starts with SIGINT ignored, and whatever is started here would inherit that. */
+static void reset_signals(void) {
+        sigset_t none;
+        for (int number = 1; number < NSIG; number++)
+                signal(number, SIG_DFL); /* fails for those that cannot be changed */
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 static void raise_limits(void) {
         struct rlimit files;
         if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
@@ -201,6 +210,7 @@ int main(int argc, char **argv) {
                 puts("sandboxd: the configuration is good");
                 return 0;
         }
+        reset_signals();
         raise_limits();
         enough_of_everything(&spawner);
         int r = start(&spawner, &e);
