@@ -26,10 +26,21 @@ struct members {
 
 #define FIELDS 8
 
-static void list_fields(struct json_field fields[FIELDS], struct members *members) {
+/* The table of fields, with what goes into its messages. */
+struct table {
+        struct json_field fields[FIELDS];
+        struct members members;
+        char seconds[80];
+};
+
+static void make_table(struct table *table, const struct config *config) {
+        struct members *members = &table->members;
+        double max_s = execute_max_timeout_ms(config) / 1000.0;
+        snprintf(table->seconds, sizeof(table->seconds), "a number of seconds greater than 0 and at most %g", max_s);
         const struct json_field all[FIELDS] = {
                 {.name = "code", .want = JSON_WANT_STRING, .required = true, .max = CODE_BYTES_MAX, .value = &members->code},
-                {.name = "timeout_s", .want = JSON_WANT_ANY, .value = &members->timeout_s},
+                {.name = "timeout_s", .want = JSON_WANT_NUMBER, .above_min = true, .max = max_s, .expected = table->seconds,
+                 .value = &members->timeout_s},
                 {.name = "agent", .want = JSON_WANT_STRING, .value = &members->agent},
                 {.name = "conversation_id", .want = JSON_WANT_STRING, .value = &members->conversation_id},
                 {.name = "files", .want = JSON_WANT_ARRAY, .max = INPUTS_MAX, .value = &members->files},
@@ -37,7 +48,7 @@ static void list_fields(struct json_field fields[FIELDS], struct members *member
                 {.name = "inline_files", .want = JSON_WANT_BOOL, .value = &members->inline_files},
                 {.name = "stream", .want = JSON_WANT_BOOL, .value = &members->stream},
         };
-        memcpy(fields, all, sizeof(all));
+        memcpy(table->fields, all, sizeof(all));
 }
 
 uint32_t execute_max_timeout_ms(const struct config *config) {
@@ -45,20 +56,11 @@ uint32_t execute_max_timeout_ms(const struct config *config) {
         return ms < SPAWN_TIMEOUT_MAX_MS ? (uint32_t)ms : SPAWN_TIMEOUT_MAX_MS;
 }
 
-static int take_timeout(const json_t *value, const struct config *config, uint32_t *ret_ms, struct err *e) {
+/* Its range has been checked; what is left of a millisecond counts as one. */
+static uint32_t take_timeout(const json_t *value, const struct config *config) {
         uint32_t max_ms = execute_max_timeout_ms(config);
-        if (!value || json_is_null(value)) {
-                uint64_t ms = (uint64_t)config->execute_timeout_s * 1000;
-                *ret_ms = ms < max_ms ? (uint32_t)ms : max_ms;
-                return 0;
-        }
-        double seconds = json_is_number(value) ? json_number_value(value) : -1;
-        if (!(seconds > 0) || seconds * 1000 > max_ms)
-                return err_set_field(e, -EINVAL, "timeout_s",
-                                     "timeout_s must be a number of seconds greater than 0 and at most %g.",
-                                     max_ms / 1000.0);
-        *ret_ms = (uint32_t)ceil(seconds * 1000);
-        return 0;
+        double ms = value ? ceil(json_number_value(value) * 1000) : (double)config->execute_timeout_s * 1000;
+        return ms < max_ms ? (uint32_t)ms : max_ms;
 }
 
 /* A name of the client's: so many of the letters, digits and `others`. */
@@ -194,9 +196,9 @@ static int take_members(struct execute_request *execute, const struct config *co
          */
         run->inline_files = !members->inline_files || json_is_true(members->inline_files);
 
-        int r = take_timeout(members->timeout_s, config, &run->timeout_ms, e);
-        if (r == 0)
-                r = take_name(members->agent, "agent", AGENT_NAME_MAX, "._-", &execute->agent, e);
+        run->timeout_ms = take_timeout(members->timeout_s, config);
+
+        int r = take_name(members->agent, "agent", AGENT_NAME_MAX, "._-", &execute->agent, e);
         if (r == 0)
                 r = take_name(members->conversation_id, "conversation_id", CONVERSATION_ID_MAX, "._:-",
                               &execute->conversation_id, e);
@@ -204,22 +206,20 @@ static int take_members(struct execute_request *execute, const struct config *co
 }
 
 int execute_request_decode(struct execute_request *execute, const struct config *config, json_t *body, struct err *e) {
-        struct members members = {NULL};
-        struct json_field fields[FIELDS];
-        list_fields(fields, &members);
-        int r = json_decode(body, "", fields, FIELDS, e);
-        return r < 0 ? r : take_members(execute, config, &members, e);
+        struct table table;
+        make_table(&table, config);
+        int r = json_decode(body, "", table.fields, FIELDS, e);
+        return r < 0 ? r : take_members(execute, config, &table.members, e);
 }
 
 bool execute_request_take(struct execute_request *execute, const struct config *config, struct http_request *request) {
-        struct members members = {NULL};
-        struct json_field fields[FIELDS];
+        struct table table;
         struct err e = {0};
 
-        list_fields(fields, &members);
-        if (!json_decode_request(request, fields, FIELDS, &execute->body))
+        make_table(&table, config);
+        if (!json_decode_request(request, table.fields, FIELDS, &execute->body))
                 return false;
-        int r = take_members(execute, config, &members, &e);
+        int r = take_members(execute, config, &table.members, &e);
         if (r == 0) {
                 execute->run.lane = request->auth.project;
                 execute->run.memory_bytes = 2 * request->body_length; /* as it came, and decoded */

@@ -31,7 +31,7 @@ static uint32_t wanted_events(const struct front_connection *c) {
         switch (c->phase) {
         case CONNECTION_IDLE:
         case CONNECTION_HEAD:
-                return events | EPOLLIN;
+                return events | (c->half_closed ? 0 : EPOLLIN);
         case CONNECTION_BODY:
                 return events | (c->inner_blocked || c->half_closed ? 0 : EPOLLIN);
         case CONNECTION_REPLY:
@@ -120,6 +120,18 @@ static void linger(struct front_connection *c) {
                 c->deadline_ns = now + LINGER_NS;
                 c->linger_end_ns = now + LINGER_END_NS;
         }
+        watch(c);
+}
+
+/* No more requests: what libmicrohttpd has written goes out, then our side is closed. */
+static void finish(struct front_connection *c) {
+        c->phase = CONNECTION_LINGER;
+        c->in_used = 0;
+        c->deadline_ns = 0;
+        if (c->inner >= 0)
+                shutdown(c->inner, SHUT_WR); /* it closes, and relay() sees that */
+        else
+                linger(c);
         watch(c);
 }
 
@@ -298,8 +310,6 @@ static void pump_body(struct front_connection *c) {
                 c->phase = CONNECTION_REPLY;
                 c->deadline_ns = 0;
         }
-        if (c->guard.chunked && c->half_closed && !c->in_used)
-                shutdown(c->inner, SHUT_WR);
 }
 
 static void process_head(struct front_connection *c) {
@@ -329,19 +339,25 @@ static void process_input(struct front_connection *c) {
                 pump_body(c);
         if (!c->dead && !c->in_used)
                 free(TAKE_PTR(c->in));
-        watch(c);
+        if (!c->dead && c->half_closed && (c->phase == CONNECTION_IDLE || c->phase == CONNECTION_HEAD))
+                finish(c);
+        else
+                watch(c);
 }
 
 /*
- * The end of what the client sends. In the middle of a request, or between two, there is nothing to answer. Only
- * libmicrohttpd can tell whether a chunked body is complete, so the end is passed on to it.
+ * The end of what the client sends. Requests that came before it are still answered; half a request never is. Whether a
+ * chunked body is complete, libmicrohttpd knows: it calls front_body_done if so, within a moment.
  */
 static void end_of_input(struct front_connection *c) {
-        if (c->phase != CONNECTION_BODY || !c->guard.chunked) {
+        uint64_t soon = clock_now_ns() + LINGER_NS;
+        c->half_closed = true;
+        if (c->phase == CONNECTION_HEAD || (c->phase == CONNECTION_BODY && !c->guard.chunked)) {
                 lost(c);
                 return;
         }
-        c->half_closed = true;
+        if (c->phase == CONNECTION_BODY && soon < c->deadline_ns)
+                c->deadline_ns = soon;
         process_input(c);
 }
 
@@ -377,7 +393,7 @@ static void on_socket(void *data, int fd, uint32_t events) {
                         lost(c);
                         return;
                 }
-                if (c->phase == CONNECTION_LINGER && !c->out_used)
+                if (c->phase == CONNECTION_LINGER && !c->out_used && c->inner < 0)
                         linger(c);
         }
         if (!c->dead && events & EPOLLRDHUP)
@@ -418,8 +434,8 @@ static void on_kick(void *data) {
         relay(c);
         if (c->dead || c->phase != CONNECTION_IDLE)
                 return;
-        if (c->front->draining && !c->out_used)
-                linger(c);
+        if (c->front->draining)
+                finish(c);
         else
                 process_input(c);
 }
@@ -433,6 +449,13 @@ void front_request_done(struct front_connection *c) {
         if ((c->in_used || c->front->draining) && !c->kick)
                 loop_add_timer(c->front->api->loop, 0, on_kick, c, &c->kick);
         watch(c);
+}
+
+void connection_drain(struct front_connection *c) {
+        if (c->phase == CONNECTION_IDLE)
+                relay(c);
+        if (!c->dead && c->phase == CONNECTION_IDLE && !c->out_used)
+                connection_close(c);
 }
 
 /* ---- clocks */

@@ -74,6 +74,8 @@ struct front {
 int connection_new(struct front *front, int fd, const struct sockaddr *address, struct front_connection **ret);
 /* Looks at its clocks; may close it. */
 void connection_sweep(struct front_connection *connection, uint64_t now);
+/* Closes it if it is between two requests. */
+void connection_drain(struct front_connection *connection);
 void connection_close(struct front_connection *connection);
 void connection_free(struct front_connection *connection);
 

@@ -151,8 +151,7 @@ void front_drain(struct front *front, void (*done)(void *data), void *data) {
         close_fd(&front->listen_fd);
         for (struct front_connection *c = front->first, *next; c; c = next) {
                 next = c->next;
-                if (c->phase == CONNECTION_IDLE && !c->out_used)
-                        connection_close(c);
+                connection_drain(c);
         }
         ensure_sweep(front);
 }

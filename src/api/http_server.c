@@ -46,6 +46,19 @@ struct http_channel {
         bool open; /* libmicrohttpd has not closed it yet */
 };
 
+static void run(struct http_server *server);
+
+static void on_timer(void *data) {
+        struct http_server *server = data;
+        server->timer = NULL;
+        run(server);
+}
+
+static void run_soon(struct http_server *server) {
+        loop_remove(server->api->loop, &server->timer);
+        loop_add_timer(server->api->loop, 0, on_timer, server, &server->timer);
+}
+
 /* ---- channels */
 
 static void free_if_unused(struct http_channel *channel) {
@@ -148,12 +161,15 @@ void exchange_suspend(struct http_exchange *exchange) {
         MHD_suspend_connection(exchange->connection);
 }
 
+/* With a loop that is not its own, libmicrohttpd looks at resumed connections only when it is run. */
 void exchange_resume(struct http_exchange *exchange) {
+        struct http_server *server = exchange->server;
         if (!exchange->suspended)
                 return;
         exchange->suspended = false;
-        exchange->server->suspended--;
+        server->suspended--;
         MHD_resume_connection(exchange->connection);
+        run_soon(server);
 }
 
 void exchange_end(struct http_exchange *exchange) {
@@ -400,23 +416,7 @@ static void on_completed(void *data, struct MHD_Connection *connection, void **c
                 tell_gone(exchange); /* its handler still has it, and ends it */
 }
 
-static void on_mhd_log(void *data, const char *format, va_list arguments) {
-        char text[256];
-        (void)data;
-        vsnprintf(text, sizeof(text), format, arguments);
-        text[strcspn(text, "\r\n")] = '\0';
-        log_debug("libmicrohttpd", "text", text);
-}
-
 /* ---- on the loop */
-
-static void run(struct http_server *server);
-
-static void on_timer(void *data) {
-        struct http_server *server = data;
-        server->timer = NULL;
-        run(server);
-}
 
 static void on_daemon(void *data, int fd, uint32_t events) {
         (void)fd, (void)events;
@@ -435,8 +435,7 @@ static void run(struct http_server *server) {
 
 static int start_daemon(struct http_server *server) {
         server->daemon = MHD_start_daemon(
-                MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL,
-                NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
+                MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
                 MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_CONNECTION_LIMIT,
                 (unsigned)CONNECTIONS_INSIDE_MAX, MHD_OPTION_STRICT_FOR_CLIENT, 1,

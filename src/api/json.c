@@ -54,7 +54,31 @@ static void name_duplicate(const char *text, char *name, size_t size) {
                 snprintf(name, size, "%.*s", (int)length, from);
 }
 
-static int explain(const json_error_t *error, struct err *e) {
+static size_t skip_back(const char *bytes, size_t at, const char *these) {
+        while (at > 0 && bytes[at - 1] && strchr(these, bytes[at - 1]))
+                at--;
+        return at;
+}
+
+#define DIGITS "0123456789"
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define SPACE " \t\r\n"
+
+/* The member whose value cannot be read, such as NaN or 1e999: the name before the token in which the parser stopped. */
+static void name_member(const char *bytes, size_t at, char *name, size_t size) {
+        name[0] = '\0';
+        at = skip_back(bytes, skip_back(bytes, at, DIGITS LETTERS "+-."), SPACE);
+        if (at == 0 || bytes[at - 1] != ':')
+                return;
+        size_t end = skip_back(bytes, at - 1, SPACE);
+        if (end == 0 || bytes[--end] != '"')
+                return;
+        size_t start = skip_back(bytes, end, DIGITS LETTERS "_");
+        if (start > 0 && bytes[start - 1] == '"')
+                snprintf(name, size, "%.*s", (int)(end - start), bytes + start);
+}
+
+static int explain(const json_error_t *error, const char *bytes, size_t length, struct err *e) {
         char name[sizeof(e->field)];
         if (json_error_code(error) == json_error_out_of_memory)
                 return err_set(e, -ENOMEM, "The service has no memory left for this body.");
@@ -65,9 +89,11 @@ static int explain(const json_error_t *error, struct err *e) {
         }
         /* What follows " near" repeats bytes of the body. */
         const char *near = strstr(error->text, " near ");
-        int length = near ? (int)(near - error->text) : (int)strlen(error->text);
-        return err_set(e, -EINVAL, "The body is not valid JSON: %.*s (line %d, column %d).", length, error->text,
-                       error->line, error->column);
+        int shown = near ? (int)(near - error->text) : (int)strlen(error->text);
+        size_t at = error->position > 0 && (size_t)error->position < length ? (size_t)error->position : length;
+        name_member(bytes, at, name, sizeof(name));
+        return err_set_field(e, -EINVAL, name, "The body is not valid JSON: %.*s (line %d, column %d).", shown, error->text,
+                             error->line, error->column);
 }
 
 int json_parse_object(const char *bytes, size_t length, json_t **ret, struct err *e) {
@@ -78,7 +104,7 @@ int json_parse_object(const char *bytes, size_t length, json_t **ret, struct err
                 return err_set(e, -EINVAL, "The body is nested deeper than %d levels.", JSON_DEPTH_MAX);
         json_t *object = json_loadb(bytes, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
         if (!object)
-                return explain(&error, e);
+                return explain(&error, bytes, length, e);
         if (!json_is_object(object)) {
                 json_decref(object);
                 return err_set(e, -EINVAL, "The body must be a JSON object.");
@@ -129,6 +155,8 @@ static int check_bounds(const json_t *value, const struct json_field *field, con
         bool low = field->above_min ? measured <= field->min : measured < field->min;
         if (!low && measured <= field->max)
                 return 0;
+        if (field->expected)
+                return err_set_field(e, -EINVAL, name, "%s must be %s.", name, field->expected);
         if (field->above_min)
                 return err_set_field(e, -EINVAL, name, "%s must be greater than %.15g and at most %.15g%s.", name,
                                      field->min, field->max, measured_in(field->want));
@@ -138,7 +166,8 @@ static int check_bounds(const json_t *value, const struct json_field *field, con
 
 static int check_member(json_t *value, const struct json_field *field, const char *name, struct err *e) {
         if (!has_type(value, field->want))
-                return err_set_field(e, -EINVAL, name, "%s must be %s.", name, want_names[field->want]);
+                return err_set_field(e, -EINVAL, name, "%s must be %s.", name,
+                                     field->expected ? field->expected : want_names[field->want]);
         if (field->want == JSON_WANT_STRING && !field->nul_allowed &&
             strlen(json_string_value(value)) != json_string_length(value))
                 return err_set_field(e, -EINVAL, name, "%s must not contain a NUL character.", name);
@@ -188,6 +217,13 @@ static bool is_json(const char *content_type) {
         return length == strlen(wanted) && strncasecmp(content_type, wanted, length) == 0;
 }
 
+/* A member that could not even be parsed, such as 1e999, has more to be said of it than that. */
+static void explain_by_table(const struct json_field *fields, size_t count, struct err *e) {
+        for (size_t i = 0; i < count; i++)
+                if (fields[i].expected && strcmp(fields[i].name, e->field) == 0)
+                        err_set_field(e, e->code, fields[i].name, "%s must be %s.", fields[i].name, fields[i].expected);
+}
+
 bool json_decode_request(struct http_request *request, const struct json_field *fields, size_t count, json_t **ret) {
         const char *content_type = http_header(request, "Content-Type");
         const char *encoding = http_header(request, "Content-Encoding");
@@ -207,6 +243,8 @@ bool json_decode_request(struct http_request *request, const struct json_field *
         int r = json_parse_object(request->body, request->body_length, &object, &e);
         if (r == 0)
                 r = json_decode(object, "", fields, count, &e);
+        else
+                explain_by_table(fields, count, &e);
         if (r < 0) {
                 json_decref(object);
                 http_reply_error(request, r == -ENOMEM ? HTTP_OVERLOADED : HTTP_INVALID_REQUEST, e.field, "%s",

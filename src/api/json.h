@@ -34,6 +34,7 @@ struct json_field {
         bool nul_allowed; /* strings: "\u0000" is refused otherwise */
         bool above_min;   /* numbers: `min` itself is out of range */
         double min, max;  /* both 0: no bound. Numbers: the value; strings: length in bytes; arrays: members */
+        const char *expected; /* for messages, instead of the type and the bounds: "a number of seconds …" */
         json_t **value;   /* set to the borrowed member, or to NULL if it is left out */
 };
 
