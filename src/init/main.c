@@ -68,7 +68,7 @@ static void end_everything(void) {
 static int confine(void) {
         if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                 return -errno;
-        /* First: exec as 65532 has taken all capabilities, so the bounding set can only be made meaningless. */
+        /* The builder has emptied every set before exec; this reads them back. */
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return -errno;
         int r = caps_drop_all();

@@ -19,6 +19,7 @@
 
 #include "base/cleanup.h"
 #include "base/fdpass.h"
+#include "sandbox/caps.h"
 #include "sandbox/room.h"
 #include "sandbox/steps.h"
 #include "spawner/sandbox.h"
@@ -64,6 +65,12 @@ static _Noreturn void become_init(const struct sandbox *sandbox, int orders, int
         int r = number_descriptors(orders, work);
         if (r < 0) {
                 step_report_send(orders, REPORT_FAILED, STEP_DESCRIPTORS, -r);
+                _exit(1);
+        }
+        /* Here, because exec as another user than root takes the right to empty the bounding set. */
+        r = caps_drop_all();
+        if (r < 0) {
+                step_report_send(orders, REPORT_FAILED, STEP_PRIVILEGES, -r);
                 _exit(1);
         }
         fexecve(init_fd, arguments, environment);

@@ -86,9 +86,6 @@ static void run_interpreter(int fd) {
         sigset_t none;
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
-        /* What is ignored stays so over exec; a service that a shell has put into the background ignores SIGINT. */
-        for (int number = 1; number < NSIG; number++)
-                signal(number, SIG_DFL);
         if (dup2(fd, 3) == 3)
                 execve(arguments[0], arguments, environment);
 }
