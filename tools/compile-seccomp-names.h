@@ -1,5 +1,6 @@
 /*
- * Names that seccomp/ may use, for compile-seccomp: constants, errors, and system calls that libraries may not know yet.
+ * Names that seccomp/ may use, for compile-seccomp: constants, errors, and system calls that libraries may not know
+ * yet.
  *
  * Numbers rather than headers where a distribution's headers may be too old; all are the same on x86_64 and aarch64.
  */
@@ -12,13 +13,12 @@ struct named_value {
         uint32_t value;
 };
 
-#define ERROR(name)                                                                                                  \
-        {                                                                                                            \
-                #name, name                                                                                          \
-        }
+#define ERROR(name)                                                                                                    \
+        { #name, name }
 
 static const struct named_value error_names[] = {
-        ERROR(EPERM), ERROR(EACCES), ERROR(EINVAL), ERROR(ENOSYS), ERROR(EAFNOSUPPORT), ERROR(EOPNOTSUPP), ERROR(ENOPROTOOPT),
+        ERROR(EPERM),        ERROR(EACCES),     ERROR(EINVAL),      ERROR(ENOSYS),
+        ERROR(EAFNOSUPPORT), ERROR(EOPNOTSUPP), ERROR(ENOPROTOOPT),
 };
 
 /* Since Linux 5.1 a new call gets the same number everywhere (include/uapi/asm-generic/unistd.h). */

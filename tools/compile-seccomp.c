@@ -4,9 +4,9 @@
  * Usage: compile-seccomp OUTPUT.h NAME.policy…
  *
  * Runs on the build machine only; nothing of it is in the product. The language is described in seccomp/README.md. For
- * each policy and each architecture it writes an array of `struct sock_filter` (NAME_ARCH[]), and, where the policy names
- * attacks, a second small filter (NAME_attacks_ARCH[]) that is loaded on top with logging on: the kernel logs for a whole
- * filter or not at all, and refusals that honest programs meet belong in no log.
+ * each policy and each architecture it writes an array of `struct sock_filter` (NAME_ARCH[]), and, where the policy
+ * names attacks, a second small filter (NAME_attacks_ARCH[]) that is loaded on top with logging on: the kernel logs for
+ * a whole filter or not at all, and refusals that honest programs meet belong in no log.
  *
  * Numbers of system calls come from libseccomp, which knows both architectures on either; calls that are newer than the
  * distribution's libseccomp come from a table here, so that the result does not depend on the distribution. The code is
@@ -473,7 +473,8 @@ static void compile(const struct policy *policy, const struct arch *arch, struct
 
 /* ---- Writing ---- */
 
-static void write_array(FILE *out, const char *name, const char *infix, const struct arch *arch, const struct code *code) {
+static void write_array(FILE *out, const char *name, const char *infix, const struct arch *arch,
+                        const struct code *code) {
         fprintf(out, "static const struct sock_filter %s%s_%s[] = {\n", name, infix, arch->name);
         for (size_t i = 0; i < code->n; i++)
                 fprintf(out, "        {0x%02x, %u, %u, 0x%08" PRIx32 "},\n", code->items[i].code, code->items[i].jt,
@@ -556,8 +557,9 @@ int main(int argc, char **argv) {
         out = fopen(argv[1], "w");
         if (!out)
                 die("%s: %s", argv[1], strerror(errno));
-        fprintf(out, "/* Made by compile-seccomp from the policies in seccomp/. Changes here are lost. */\n#pragma once\n\n"
-                     "#include <linux/filter.h>\n\n");
+        fprintf(out,
+                "/* Made by compile-seccomp from the policies in seccomp/. Changes here are lost. */\n#pragma once\n\n"
+                "#include <linux/filter.h>\n\n");
         for (int i = 2; i < argc; i++) {
                 struct policy *policy = calloc(1, sizeof *policy);
                 char name[64];

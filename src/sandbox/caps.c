@@ -12,8 +12,8 @@
 #define CAPS_MAX 64 /* two words of the kernel's interface; Linux has 41 so far */
 
 /* Root is nobody special any more, by whatever way a process becomes it; and nobody can change that. */
-#define SECUREBITS                                                                                                   \
-        (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |             \
+#define SECUREBITS                                                                                                     \
+        (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |               \
          SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 
 struct sets {

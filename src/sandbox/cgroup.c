@@ -187,8 +187,8 @@ static int remove_leftovers(int parent_fd) {
 }
 
 /*
- * Looks through a hierarchy for what an earlier run of this name left in other places: a run from another login session was
- * in another group. Nothing else has this name, and who holds the name now is the only one to use it.
+ * Looks through a hierarchy for what an earlier run of this name left in other places: a run from another login session
+ * was in another group. Nothing else has this name, and who holds the name now is the only one to use it.
  */
 static void sweep(int dir_fd, const char *name, unsigned depth) {
         CLEANUP_CLOSEDIR DIR *dir = fdopendir(dir_fd);
@@ -274,7 +274,8 @@ static int open_tree(const struct cgroup_host *host, const char *name, struct cg
         return r;
 }
 
-int cgroup_open_from(const struct cgroup_source *source, const char *instance, struct cgroup_tree **ret, struct err *e) {
+int cgroup_open_from(const struct cgroup_source *source, const char *instance, struct cgroup_tree **ret,
+                     struct err *e) {
         struct cgroup_tree *tree = NULL;
         struct cgroup_host host = {0};
         char name[80];

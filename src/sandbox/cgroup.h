@@ -1,8 +1,8 @@
 /*
  * Control groups: memory, processes and CPU time of one sandbox, on cgroup v1 and v2.
  *
- * Runs in the spawner, as root. Trusts the kernel's cgroup file system; what a sandbox does inside its group reaches this
- * code as numbers only. cgroup.c finds out what the host has and holds what both versions share; cgroup_v1.c and
+ * Runs in the spawner, as root. Trusts the kernel's cgroup file system; what a sandbox does inside its group reaches
+ * this code as numbers only. cgroup.c finds out what the host has and holds what both versions share; cgroup_v1.c and
  * cgroup_v2.c know the files. Tested for real on v1; v2 by unit tests on a made-up tree.
  *
  * Life:   cgroup_open → (cgroup_create → cgroup_attach … → cgroup_kill → cgroup_destroy)* → cgroup_close
@@ -40,16 +40,14 @@ struct cgroup {
 };
 
 /* Before cgroup_create, so that cgroup_destroy may always be called. */
-#define CGROUP_INIT                                                                                                  \
-        {                                                                                                            \
-                .dir_fds = {-1, -1, -1, -1}, .cpu_fd = -1, .memory_fd = -1, .events_fd = -1, .oom_fd = -1            \
-        }
+#define CGROUP_INIT                                                                                                    \
+        { .dir_fds = {-1, -1, -1, -1}, .cpu_fd = -1, .memory_fd = -1, .events_fd = -1, .oom_fd = -1 }
 
 /*
- * Finds the host's cgroups and makes "sandboxd-<instance>" below this process's own groups (or below the root, where the
- * own group cannot have children). Whatever an earlier run of this instance left there is killed and removed. On v2 this
- * process may be moved into a leaf group of its own. 0 or a negative errno; the error says which controller is missing and
- * what to do. Call it once, before there are threads or children.
+ * Finds the host's cgroups and makes "sandboxd-<instance>" below this process's own groups (or below the root, where
+ * the own group cannot have children). Whatever an earlier run of this instance left there is killed and removed. On v2
+ * this process may be moved into a leaf group of its own. 0 or a negative errno; the error says which controller is
+ * missing and what to do. Call it once, before there are threads or children.
  */
 int cgroup_open(const char *instance, struct cgroup_tree **ret, struct err *e);
 
@@ -85,5 +83,5 @@ int cgroup_set_memory(struct cgroup *cgroup, uint64_t memory_bytes);
 /* SIGKILLs everything in the group; nothing in it can fork any more. Returns at once: dying and reaping take time. */
 int cgroup_kill(struct cgroup *cgroup);
 
-/* Removes the group and closes its descriptors. -EBUSY while something in it has not been reaped: kill, reap, call again. */
+/* Removes the group and closes its descriptors. -EBUSY while something in it is not reaped: kill, reap, call again. */
 int cgroup_destroy(struct cgroup *cgroup);

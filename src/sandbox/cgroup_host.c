@@ -72,7 +72,7 @@ static bool parse_mount(char *line, struct cgroup_mount *ret) {
         return true;
 }
 
-/* The process's path in a hierarchy: the line "id:CONTROLLERS:PATH"; v2's has no controllers. NULL: not listed. Heap. */
+/* The process's path in a hierarchy: the line "id:CONTROLLERS:PATH"; v2's has no controllers. Heap, or NULL. */
 static char *own_path(const char *file, const char *controller) {
         CLEANUP_FCLOSE FILE *in = fopen(file, "re");
         char line[CGROUP_PATH_MAX];
@@ -91,8 +91,9 @@ static char *own_path(const char *file, const char *controller) {
 }
 
 /*
- * Where a group lies in the file tree. The mount may show only a part of the hierarchy (in a container); a group that is
- * not in this part ("/.." seen from a cgroup namespace, or another path) is stood in for by the top of what is shown.
+ * Where a group lies in the file tree. The mount may show only a part of the hierarchy (in a container); a group that
+ * is not in this part ("/.." seen from a cgroup namespace, or another path) is stood in for by the top of what is
+ * shown.
  */
 static char *locate(const struct cgroup_mount *mount, const char *path) {
         size_t root = strcmp(mount->root, "/") == 0 ? 0 : strlen(mount->root);
@@ -163,9 +164,10 @@ static int choose(struct cgroup_host *v1, struct cgroup_host *v2, struct cgroup_
                                "/sys/fs/cgroup as well, or boot with systemd.unified_cgroup_hierarchy=1",
                                missing);
         if (!v2->top[0])
-                return err_set(e, -ENODEV,
-                               "no cgroup file system is mounted; mount one (mount -t cgroup2 none /sys/fs/cgroup), or, in "
-                               "a container, let it see the host's /sys/fs/cgroup for writing");
+                return err_set(
+                        e, -ENODEV,
+                        "no cgroup file system is mounted; mount one (mount -t cgroup2 none /sys/fs/cgroup), or, in "
+                        "a container, let it see the host's /sys/fs/cgroup for writing");
         *ret = *v2;
         *v2 = (struct cgroup_host){0};
         ret->version = 2;
@@ -181,7 +183,8 @@ int cgroup_host_find(const struct cgroup_source *source, struct cgroup_host *ret
         int r = 0;
 
         if (!in)
-                return err_set(e, -errno, "cannot read %s: %s; /proc must be mounted", source->mountinfo, strerror(errno));
+                return err_set(e, -errno, "cannot read %s: %s; /proc must be mounted", source->mountinfo,
+                               strerror(errno));
         while (r == 0 && getline(&line, &size, in) >= 0)
                 if (parse_mount(line, &mount))
                         r = note_mount(source, &mount, &v1, &v2);

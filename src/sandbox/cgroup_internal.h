@@ -22,7 +22,7 @@ struct cgroup_source {
 struct cgroup_host {
         int version;
         bool has_swap;
-        /* This process's own groups, and the tops of what it can see. v1: one a controller, v2: the first alone. Heap. */
+        /* This process's own groups, and the tops of what it can see. v1: by controller, v2: the first alone. Heap. */
         char *own[CONTROLLERS], *top[CONTROLLERS];
 };
 
@@ -41,7 +41,7 @@ struct cgroup_ops {
         int (*kill)(struct cgroup *cgroup);
         int (*oom_fd)(const struct cgroup *cgroup, uint32_t *ret_epoll_events);
         void (*oom_ack)(struct cgroup *cgroup);
-        /* May be NULL. Once the parents are there: lets them have children, looks whether every needed file is there. */
+        /* May be NULL. Once the parents are there: lets them have children, looks whether all files are there. */
         int (*ready)(struct cgroup_tree *tree, struct err *e);
         /* May be NULL. Undoes what prepare did beyond naming the parents. */
         void (*leave)(struct cgroup_tree *tree);
@@ -60,7 +60,7 @@ struct cgroup_tree {
 
 extern const struct cgroup_ops cgroup_v1_ops, cgroup_v2_ops;
 
-/* Names the parents. v1: below this process's own groups. v2: below one that can have children with these controllers. */
+/* Names the parents. v1: below this process's own groups. v2: below one that can have such children. */
 int cgroup_v1_prepare(const struct cgroup_host *host, const char *name, struct cgroup_tree *tree, struct err *e);
 int cgroup_v2_prepare(const struct cgroup_host *host, const char *name, struct cgroup_tree *tree, struct err *e);
 

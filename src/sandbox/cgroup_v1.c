@@ -83,7 +83,7 @@ static int set_limits(struct cgroup *cgroup, const struct cgroup_limits *limits,
         return cgroup_file_set(cpu, "cpu.cfs_quota_us", (uint64_t)CPU_PERIOD_US * limits->cpu_percent / 100, e);
 }
 
-/* "Documentation/admin-guide/cgroup-v1/memory.rst", section 10: an eventfd is signalled when the group is out of memory. */
+/* Documentation/admin-guide/cgroup-v1/memory.rst, section 10: an eventfd is signalled when memory runs out. */
 static int watch_oom(struct cgroup *cgroup, int memory, struct err *e) {
         char text[64];
         int r;
@@ -93,7 +93,8 @@ static int watch_oom(struct cgroup *cgroup, int memory, struct err *e) {
                 return err_set(e, -errno, "cannot make an eventfd: %s", strerror(errno));
         snprintf(text, sizeof text, "%d %d", cgroup->oom_fd, cgroup->events_fd);
         r = cgroup_file_write(memory, "cgroup.event_control", text);
-        return r < 0 ? err_set(e, r, "cannot watch for running out of memory (cgroup.event_control): %s", strerror(-r)) : 0;
+        return r < 0 ? err_set(e, r, "cannot watch for running out of memory (cgroup.event_control): %s", strerror(-r))
+                     : 0;
 }
 
 static int open_one(int dir_fd, const char *file, int *ret, struct err *e) {
@@ -112,7 +113,7 @@ static int open_files(struct cgroup *cgroup, struct err *e) {
         return r < 0 ? r : watch_oom(cgroup, memory, e);
 }
 
-/* memory.failcnt is no sign of anything: it stays 0 when memsw's limit is the same, and rises when page cache is dropped. */
+/* memory.failcnt is no sign: it stays 0 when memsw's limit is the same, and rises when page cache is dropped. */
 static int read_usage(const struct cgroup *cgroup, struct cgroup_usage *ret) {
         struct cgroup_usage usage;
         uint64_t ns;

@@ -1,8 +1,9 @@
 /*
  * cgroup v2: one hierarchy, controllers handed down group by group.
  *
- * A group that hands controllers down may hold no processes itself ("no internal processes", cgroups(7)). So this process
- * may have to step into a leaf of its own, so that its group can have sandboxes as children. Not yet run on a real host.
+ * A group that hands controllers down may hold no processes itself ("no internal processes", cgroups(7)). So this
+ * process may have to step into a leaf of its own, so that its group can have sandboxes as children. Not yet run on a
+ * real host.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -123,8 +124,9 @@ static int step_into_leaf(struct cgroup_tree *tree, const char *base, const char
 }
 
 /*
- * A group that can have children with the controllers: this process's own, if it is alone there (a service of systemd with
- * Delegate=yes) or at the top of all it can see (a container); else the top. Others' processes are never moved elsewhere.
+ * A group that can have children with the controllers: this process's own, if it is alone there (a service of systemd
+ * with Delegate=yes) or at the top of all it can see (a container); else the top. Others' processes are never moved
+ * elsewhere.
  */
 static int choose_base(const struct cgroup_host *host, const char *name, struct cgroup_tree *tree, const char **ret) {
         const char *own = host->own[0], *top = host->top[0];
@@ -153,10 +155,11 @@ int cgroup_v2_prepare(const struct cgroup_host *host, const char *name, struct c
         int r = choose_base(host, name, tree, &base);
 
         if (r == -ENODEV && missing_of(host->top[0], "cgroup.controllers", missing, sizeof missing) == 0)
-                return err_set(e, r,
-                               "cgroup controllers are missing in %s: %s; the kernel must have them, not disabled on its "
-                               "command line (cgroup_disable), and a container's manager must hand them down",
-                               host->top[0], missing);
+                return err_set(
+                        e, r,
+                        "cgroup controllers are missing in %s: %s; the kernel must have them, not disabled on its "
+                        "command line (cgroup_disable), and a container's manager must hand them down",
+                        host->top[0], missing);
         if (r < 0)
                 return err_set(e, r,
                                "cannot make control groups below %s or %s: %s; start the service by systemd with "
@@ -172,8 +175,8 @@ static int ready(struct cgroup_tree *tree, struct err *e) {
         int r = hand_down(tree->parents[0]);
 
         if (r < 0)
-                return err_set(e, r, "cannot hand the controllers memory, pids and cpu down in %s: %s", tree->parents[0],
-                               strerror(-r));
+                return err_set(e, r, "cannot hand the controllers memory, pids and cpu down in %s: %s",
+                               tree->parents[0], strerror(-r));
         return 0;
 }
 
@@ -196,9 +199,10 @@ static int set_swap(int dir, const struct cgroup_tree *tree, struct err *e) {
         if (r != -ENOENT)
                 return r;
         if (tree->has_swap)
-                return err_set(e, -ENODEV,
-                               "this kernel does not account for swap, so a sandbox could use it without limit; boot with "
-                               "swapaccount=1, or switch swap off (swapoff -a)");
+                return err_set(
+                        e, -ENODEV,
+                        "this kernel does not account for swap, so a sandbox could use it without limit; boot with "
+                        "swapaccount=1, or switch swap off (swapoff -a)");
         return 0;
 }
 

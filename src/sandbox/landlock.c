@@ -56,7 +56,7 @@ struct rule {
 #define READ (FS_READ_FILE | FS_READ_DIR)
 #define FULL (~(FS_MAKE_CHAR | FS_MAKE_BLOCK))
 
-/* Rights add up along a path: what "/" grants holds below it too, so that only the mount keeps /dev/shm from execution. */
+/* Rights add up along a path: what "/" grants holds below it too, so only the mount keeps /dev/shm from execution. */
 static const struct rule snippet_rules[] = {
         {"/", FS_EXECUTE | READ}, /* the image, and /proc below it */
         {"/dev", READ | FS_WRITE_FILE | FS_TRUNCATE | FS_IOCTL_DEV},
@@ -129,8 +129,8 @@ static int confine(const struct rule *rules, size_t n, uint64_t scopes) {
                         return r;
         }
         /*
-         * From ABI 7 on refusals go to the audit log. An honest program meets many (it tries to write beside its modules),
-         * and a hostile one could fill the host's log with them.
+         * From ABI 7 on refusals go to the audit log. An honest program meets many (it tries to write beside its
+         * modules), and a hostile one could fill the host's log with them.
          */
         return syscall(RESTRICT_SELF, ruleset, abi >= 7 ? LOG_SAME_EXEC_OFF : 0) < 0 ? -errno : 0;
 }

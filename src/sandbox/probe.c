@@ -23,8 +23,8 @@
 #define KERNEL_MAJOR 5
 #define KERNEL_MINOR 14 /* cgroup.kill, MADV_POPULATE_WRITE; before it mount_setattr (5.12), openat2 (5.6) */
 
-static void __attribute__((format(printf, 3, 4))) say(struct probe_result *result, enum probe_state state,
-                                                      const char *format, ...) {
+static void __attribute__((format(printf, 3, 4)))
+say(struct probe_result *result, enum probe_state state, const char *format, ...) {
         va_list arguments;
 
         result->state = state;
@@ -82,9 +82,15 @@ static void check_privilege(const struct probe_context *context, struct probe_re
                 const char *name;
                 unsigned number;
         } needed[] = {
-                {"CAP_SYS_ADMIN", CAP_SYS_ADMIN}, {"CAP_SETUID", CAP_SETUID},           {"CAP_SETGID", CAP_SETGID},
-                {"CAP_SETPCAP", CAP_SETPCAP},     {"CAP_KILL", CAP_KILL},               {"CAP_CHOWN", CAP_CHOWN},
-                {"CAP_MKNOD", CAP_MKNOD},         {"CAP_DAC_OVERRIDE", CAP_DAC_OVERRIDE}, {"CAP_SYS_CHROOT", CAP_SYS_CHROOT},
+                {"CAP_SYS_ADMIN", CAP_SYS_ADMIN},
+                {"CAP_SETUID", CAP_SETUID},
+                {"CAP_SETGID", CAP_SETGID},
+                {"CAP_SETPCAP", CAP_SETPCAP},
+                {"CAP_KILL", CAP_KILL},
+                {"CAP_CHOWN", CAP_CHOWN},
+                {"CAP_MKNOD", CAP_MKNOD},
+                {"CAP_DAC_OVERRIDE", CAP_DAC_OVERRIDE},
+                {"CAP_SYS_CHROOT", CAP_SYS_CHROOT},
         };
         char missing[192] = "";
         uint64_t held = caps_effective();
@@ -117,11 +123,13 @@ static void check_user_namespaces(const struct probe_context *context, struct pr
         if (allowed == 0)
                 advise(result, "allow them: sysctl -w user.max_user_namespaces=100000 (and in /etc/sysctl.d)");
         else if (restricted == 1)
-                advise(result, "AppArmor restricts them: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give "
-                               "sandboxd a profile that allows \"userns\"");
+                advise(result,
+                       "AppArmor restricts them: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give "
+                       "sandboxd a profile that allows \"userns\"");
         else if (r == -EPERM)
-                advise(result, "in a container or a chroot, start it with --privileged; else look at what security modules "
-                               "(AppArmor, SELinux) and seccomp filters forbid");
+                advise(result,
+                       "in a container or a chroot, start it with --privileged; else look at what security modules "
+                       "(AppArmor, SELinux) and seccomp filters forbid");
         else
                 advise(result, "the kernel needs CONFIG_USER_NS=y");
 }
@@ -131,9 +139,9 @@ static void check_namespaces(const struct probe_context *context, struct probe_r
                 const char *name, *option;
                 int flag;
         } kinds[] = {
-                {"pid", "CONFIG_PID_NS", CLONE_NEWPID}, {"mount", "CONFIG_NAMESPACES", CLONE_NEWNS},
+                {"pid", "CONFIG_PID_NS", CLONE_NEWPID},     {"mount", "CONFIG_NAMESPACES", CLONE_NEWNS},
                 {"network", "CONFIG_NET_NS", CLONE_NEWNET}, {"ipc", "CONFIG_IPC_NS", CLONE_NEWIPC},
-                {"uts", "CONFIG_UTS_NS", CLONE_NEWUTS}, {"cgroup", "CONFIG_CGROUPS", CLONE_NEWCGROUP},
+                {"uts", "CONFIG_UTS_NS", CLONE_NEWUTS},     {"cgroup", "CONFIG_CGROUPS", CLONE_NEWCGROUP},
         };
         char missing[128] = "", options[192] = "";
 
@@ -147,8 +155,9 @@ static void check_namespaces(const struct probe_context *context, struct probe_r
                 return;
         }
         say(result, PROBE_FAIL, "these kinds cannot be made: %s", missing);
-        advise(result, "make user namespaces work first; then the kernel needs %s, and /proc/sys/user/max_*_namespaces must "
-                       "not be 0",
+        advise(result,
+               "make user namespaces work first; then the kernel needs %s, and /proc/sys/user/max_*_namespaces must "
+               "not be 0",
                options);
 }
 
@@ -161,8 +170,9 @@ static void check_mounts(const struct probe_context *context, struct probe_resul
                 return;
         }
         say(result, PROBE_FAIL, "a sandbox fails at %s: %s", step ? step : "making it", strerror(-r));
-        advise(result, "something is mounted over parts of /proc, or /proc is read-only, as containers have it; start the "
-                       "container with --security-opt systempaths=unconfined, or --privileged");
+        advise(result,
+               "something is mounted over parts of /proc, or /proc is read-only, as containers have it; start the "
+               "container with --security-opt systempaths=unconfined, or --privileged");
 }
 
 /* Asks for nothing much, but so that a kernel which has the call does not say that it has not. */
@@ -171,10 +181,14 @@ static void check_calls(const struct probe_context *context, struct probe_result
                 const char *name;
                 long number;
         } calls[] = {
-                {"clone3", SYS_clone3},         {"pidfd_open", SYS_pidfd_open},
-                {"openat2", SYS_openat2},       {"close_range", SYS_close_range},
-                {"open_tree", SYS_open_tree},   {"move_mount", SYS_move_mount},
-                {"fsopen", SYS_fsopen},         {"mount_setattr", 442},
+                {"clone3", SYS_clone3},
+                {"pidfd_open", SYS_pidfd_open},
+                {"openat2", SYS_openat2},
+                {"close_range", SYS_close_range},
+                {"open_tree", SYS_open_tree},
+                {"move_mount", SYS_move_mount},
+                {"fsopen", SYS_fsopen},
+                {"mount_setattr", 442},
                 {"pidfd_send_signal", SYS_pidfd_send_signal},
         };
         void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -193,8 +207,9 @@ static void check_calls(const struct probe_context *context, struct probe_result
                 return;
         }
         say(result, PROBE_FAIL, "not available: %s", missing);
-        advise(result, "install Linux %d.%d or later; in a container, its seccomp profile must allow them "
-                       "(--security-opt seccomp=unconfined)",
+        advise(result,
+               "install Linux %d.%d or later; in a container, its seccomp profile must allow them "
+               "(--security-opt seccomp=unconfined)",
                KERNEL_MAJOR, KERNEL_MINOR);
 }
 
@@ -208,7 +223,8 @@ static void check_cgroups(const struct probe_context *context, struct probe_resu
 
         (void)context;
         if (version == 2) { /* not tried here: it could move this process, and what started it, to another group */
-                say(result, PROBE_WARN, "cgroup v2 with memory, pids and cpu; support for v2 is untested on real hosts");
+                say(result, PROBE_WARN,
+                    "cgroup v2 with memory, pids and cpu; support for v2 is untested on real hosts");
                 return;
         }
         snprintf(name, sizeof name, "probe-%d", (int)getpid());
@@ -232,7 +248,8 @@ static void check_seccomp(const struct probe_context *context, struct probe_resu
         }
         say(result, PROBE_FAIL, "the filter for untrusted code %s: %s", r < 0 ? "cannot be loaded" : "does not hold",
             r < 0 ? strerror(-r) : "a call that it refuses got through");
-        advise(result, "the kernel needs CONFIG_SECCOMP_FILTER=y; a hypervisor or emulator that runs it must support it");
+        advise(result,
+               "the kernel needs CONFIG_SECCOMP_FILTER=y; a hypervisor or emulator that runs it must support it");
 }
 
 static void check_landlock(const struct probe_context *context, struct probe_result *result) {
@@ -244,8 +261,8 @@ static void check_landlock(const struct probe_context *context, struct probe_res
                 advise(result, "boot with lsm=landlock,… (see /sys/kernel/security/lsm), on a kernel with "
                                "CONFIG_SECURITY_LANDLOCK=y");
         } else if (abi < 6) {
-                say(result, PROBE_OK, "version %d: files%s; signals and abstract sockets need version 6 (Linux 6.12)", abi,
-                    abi >= 4 ? " and TCP" : "");
+                say(result, PROBE_OK, "version %d: files%s; signals and abstract sockets need version 6 (Linux 6.12)",
+                    abi, abi >= 4 ? " and TCP" : "");
         } else {
                 say(result, PROBE_OK, "version %d: files, TCP, signals and abstract sockets", abi);
         }
@@ -288,7 +305,8 @@ static void check_image_file(const char *path, int fd, struct probe_result *resu
                 advise(result, "modprobe loop; or set SANDBOX_IMAGE to the folder form of the image (rootfs)");
         } else if (!kernel_knows(type)) {
                 say(result, PROBE_WARN, "%s is there; the kernel has not loaded %s yet", path, type);
-                advise(result, "modprobe %s; if there is no such module, set SANDBOX_IMAGE to the folder form (rootfs)", type);
+                advise(result, "modprobe %s; if there is no such module, set SANDBOX_IMAGE to the folder form (rootfs)",
+                       type);
         } else {
                 say(result, PROBE_OK, "%s, %s%s", path, type, needs_loop ? ", through a loop device" : "");
         }
@@ -349,19 +367,22 @@ static void check_ids(const struct probe_context *context, struct probe_result *
 
         say(result, PROBE_OK, "host IDs %" PRIu64 " to %" PRIu64 " are free", context->uid_base, last);
         if (context->uid_base < 65536 || last >= UINT32_MAX) {
-                say(result, PROBE_FAIL, "host IDs %" PRIu64 " to %" PRIu64 " cannot be used: they must lie between 65536 and "
-                                        "4294967294",
+                say(result, PROBE_FAIL,
+                    "host IDs %" PRIu64 " to %" PRIu64 " cannot be used: they must lie between 65536 and "
+                    "4294967294",
                     context->uid_base, last);
         } else if (range_taken("/etc/passwd", false, context, holder, sizeof holder) ||
                    range_taken("/etc/group", false, context, holder, sizeof holder)) {
-                say(result, PROBE_FAIL, "host IDs %" PRIu64 " to %" PRIu64 " are not free: %s", context->uid_base, last, holder);
+                say(result, PROBE_FAIL, "host IDs %" PRIu64 " to %" PRIu64 " are not free: %s", context->uid_base, last,
+                    holder);
         } else if (range_taken("/etc/subuid", true, context, holder, sizeof holder) ||
                    range_taken("/etc/subgid", true, context, holder, sizeof holder)) {
-                say(result, PROBE_WARN, "host IDs %" PRIu64 " to %" PRIu64 " are also given to %s", context->uid_base, last,
-                    holder);
+                say(result, PROBE_WARN, "host IDs %" PRIu64 " to %" PRIu64 " are also given to %s", context->uid_base,
+                    last, holder);
         }
         if (result->state != PROBE_OK)
-                advise(result, "set SANDBOX_UID_BASE to the first of %" PRIu64 " IDs that nobody else uses", context->uid_count);
+                advise(result, "set SANDBOX_UID_BASE to the first of %" PRIu64 " IDs that nobody else uses",
+                       context->uid_count);
 }
 
 static void check_user(const struct probe_context *context, struct probe_result *result) {

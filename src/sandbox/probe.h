@@ -1,8 +1,8 @@
 /*
  * What this host offers: a table of checks, each in words that a person can act on.
  *
- * `sandboxd` runs them before anything else and does not start if a required one fails; `platformctl doctor` prints them
- * all. Each check tries the real thing in a child process (a clone, a mount, a filter) rather than reading version
+ * `sandboxd` runs them before anything else and does not start if a required one fails; `platformctl doctor` prints
+ * them all. Each check tries the real thing in a child process (a clone, a mount, a filter) rather than reading version
  * numbers. Leaves nothing behind. As root; trusts the host.
  */
 #pragma once

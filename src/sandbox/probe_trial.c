@@ -165,8 +165,9 @@ static int mount_in_room(struct notes *notes) {
         if (mount("tmpfs", "/", "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=64") < 0)
                 return -errno;
         notes->step = "mounting a /proc of its own";
-        return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible") < 0 ? -errno
-                                                                                                                   : 0;
+        return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible") < 0
+                       ? -errno
+                       : 0;
 }
 
 int trial_mounts(uint64_t uid_base, uint64_t uid_count, const char **ret_step) {
@@ -191,7 +192,9 @@ static int filter(void *data) {
         if (r < 0)
                 return r;
         /* The kernel would say EBADF, EINVAL, EFAULT. */
-        return syscall(SYS_setns, -1, 0) < 0 && errno == EPERM && syscall(SYS_clone3, NULL, 0) < 0 && errno == ENOSYS ? 0 : 1;
+        return syscall(SYS_setns, -1, 0) < 0 && errno == EPERM && syscall(SYS_clone3, NULL, 0) < 0 && errno == ENOSYS
+                       ? 0
+                       : 1;
 }
 
 int trial_seccomp(void) {

@@ -9,13 +9,13 @@
 /* Makes a user namespace with `uid_count` host IDs from `uid_base` on, as the service does. 0 or a negative errno. */
 int trial_outer(uint64_t uid_base, uint64_t uid_count);
 
-/* In such a namespace, another one with the namespaces `flags` (CLONE_NEW…) and a single user. 0 or a negative errno. */
+/* In such a namespace, another one with the namespaces `flags` (CLONE_NEW…) and one user. 0 or a negative errno. */
 int trial_room(uint64_t uid_base, uint64_t uid_count, int flags);
 
-/* As above with all namespaces; in it, as its user, mounts a tmpfs and a /proc of its own. `ret_step` names what failed. */
+/* As above, with all namespaces; mounts a tmpfs and a /proc of its own in it. `ret_step` names what failed. */
 int trial_mounts(uint64_t uid_base, uint64_t uid_count, const char **ret_step);
 
-/* Loads the filter for untrusted code and looks whether it holds. 0, a negative errno, or 1: loaded, but does not hold. */
+/* Loads the filter for untrusted code and looks whether it holds. 0, a negative errno, or 1: it does not hold. */
 int trial_seccomp(void);
 
 /* Runs `function` in a child, which may change itself; returns what it returned. -EIO if the child died. */

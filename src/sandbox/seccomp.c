@@ -19,10 +19,8 @@
 #error "There are system call policies for x86_64 and aarch64 only."
 #endif
 
-#define PROGRAM(name)                                                                                                \
-        {                                                                                                            \
-                FILTER(name), ARRAY_SIZE(FILTER(name))                                                               \
-        }
+#define PROGRAM(name)                                                                                                  \
+        { FILTER(name), ARRAY_SIZE(FILTER(name)) }
 
 static const struct {
         struct {

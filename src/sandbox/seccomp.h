@@ -2,8 +2,9 @@
  * System call filters: load one that was compiled when this software was built.
  *
  * Runs in the room's init, in the fork server and its children, and in the api process. The policies are the texts in
- * seccomp/; tools/compile-seccomp turns them into bytes at build time, so that nothing is compiled where code is hostile
- * or time is short. Depends on libc and the kernel alone: static programs and Python extension modules may link it.
+ * seccomp/; tools/compile-seccomp turns them into bytes at build time, so that nothing is compiled where code is
+ * hostile or time is short. Depends on libc and the kernel alone: static programs and Python extension modules may link
+ * it.
  */
 #pragma once
 

@@ -19,7 +19,8 @@ struct report {
         long result;
 };
 
-static _Noreturn void child(struct report *report, int (*confine)(void), long (*act)(const void *data), const void *data) {
+static _Noreturn void child(struct report *report, int (*confine)(void), long (*act)(const void *data),
+                            const void *data) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         alarm(CHILD_SECONDS);
         if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)

@@ -21,8 +21,8 @@ struct outcome {
 };
 
 /*
- * Runs `confine` (may be NULL), then `act`, in a child of their own. `confine` returns 0 or a negative errno, which fails
- * the test. The child has its own mount namespace, so that what gets through changes nothing outside.
+ * Runs `confine` (may be NULL), then `act`, in a child of their own. `confine` returns 0 or a negative errno, which
+ * fails the test. The child has its own mount namespace, so that what gets through changes nothing outside.
  */
 struct outcome layer_run(int (*confine)(void), long (*act)(const void *data), const void *data);
 

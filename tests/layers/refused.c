@@ -38,10 +38,8 @@ static long plain(const void *data) {
 
 #define TEXT(literal) ((unsigned long)(uintptr_t)(literal))
 #define NOWHERE TEXT("/no such folder")
-#define CALL(label, number, wanted, ...)                                                                             \
-        {                                                                                                            \
-                label, plain, &(const struct plain){number, {__VA_ARGS__}}, wanted                                   \
-        }
+#define CALL(label, number, wanted, ...)                                                                               \
+        { label, plain, &(const struct plain){number, {__VA_ARGS__}}, wanted }
 
 /* ---- Calls that need some preparation ---- */
 
@@ -155,18 +153,12 @@ static long query_own(const void *data) {
         return ERRNO_OF(syscall(*(const long *)data, 0, buffer, sizeof buffer, 0, 0, 0));
 }
 
-#define CLONE(label, flags)                                                                                          \
-        {                                                                                                            \
-                "clone(" label ")", clone_with, &(const unsigned long){flags}, EPERM                                 \
-        }
-#define IOCTL(label, request)                                                                                        \
-        {                                                                                                            \
-                "ioctl(" label ")", terminal, &(const unsigned long){request}, EPERM                                 \
-        }
-#define FCNTL(command, value)                                                                                        \
-        {                                                                                                            \
-                "fcntl(" #command ")", file_control, &(const struct control){command, value}, EPERM                  \
-        }
+#define CLONE(label, flags)                                                                                            \
+        { "clone(" label ")", clone_with, &(const unsigned long){flags}, EPERM }
+#define IOCTL(label, request)                                                                                          \
+        { "ioctl(" label ")", terminal, &(const unsigned long){request}, EPERM }
+#define FCNTL(command, value)                                                                                          \
+        { "fcntl(" #command ")", file_control, &(const struct control){command, value}, EPERM }
 #define SOCKET(family, type) CALL("socket(" #family ")", SYS_socket, EAFNOSUPPORT, family, type)
 
 const struct refused refused_calls[] = {

@@ -1,6 +1,6 @@
 /*
- * Calls that no sandbox may make, each so chosen that the kernel would answer otherwise than the filter: with success, or
- * with another error. Running the table without a filter shows that, call by call: the positive control.
+ * Calls that no sandbox may make, each so chosen that the kernel would answer otherwise than the filter: with success,
+ * or with another error. Running the table without a filter shows that, call by call: the positive control.
  */
 #pragma once
 

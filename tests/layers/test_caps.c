@@ -90,7 +90,9 @@ static int setuid_program(void) {
 }
 
 static int become_nobody(void) {
-        return setgroups(0, NULL) < 0 || setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0 ? -errno : 0;
+        return setgroups(0, NULL) < 0 || setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0
+                       ? -errno
+                       : 0;
 }
 
 static int program_and_nobody(void) {

@@ -1,5 +1,6 @@
 /*
- * Control groups alone, for real: root, no filter, no Landlock, the host's namespaces. On whichever version the host has.
+ * Control groups alone, for real: root, no filter, no Landlock, the host's namespaces. On whichever version the host
+ * has.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -307,7 +308,7 @@ static void test_name_taken(void **state) {
         first = make("taken");
         assert_int_equal(cgroup_create(tree, "taken", &limits, &second, &e), -EEXIST);
         assert_non_null(strstr(e.message, "taken"));
-        assert_int_equal(cgroup_destroy(&second), 0); /* nothing to destroy */
+        assert_int_equal(cgroup_destroy(&second), 0);    /* nothing to destroy */
         assert_int_equal(usage_of(&first).oom_kills, 0); /* nor was the first harmed */
         end(&first);
 }
@@ -357,7 +358,8 @@ static void test_leftovers(void **state) {
         pid = fork(); /* joins what is there, by hand */
         if (pid == 0) {
                 snprintf(command, sizeof command,
-                         "for d in $(find /sys/fs/cgroup -path '*/sandboxd-%s/left' -type d); do echo %d > $d/cgroup.procs; done",
+                         "for d in $(find /sys/fs/cgroup -path '*/sandboxd-%s/left' -type d); do echo %d > "
+                         "$d/cgroup.procs; done",
                          name, (int)getpid());
                 _exit(system(command) == 0 ? (wait_for_ever(), 0) : 1);
         }

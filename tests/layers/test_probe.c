@@ -157,8 +157,8 @@ static void test_poorer_hosts(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_this_host), cmocka_unit_test(test_image), cmocka_unit_test(test_ids),
-                cmocka_unit_test(test_user), cmocka_unit_test(test_poorer_hosts),
+                cmocka_unit_test(test_this_host), cmocka_unit_test(test_image),        cmocka_unit_test(test_ids),
+                cmocka_unit_test(test_user),      cmocka_unit_test(test_poorer_hosts),
         };
 
         return cmocka_run_group_tests_name("host checks", tests, NULL, NULL);

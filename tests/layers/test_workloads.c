@@ -114,7 +114,7 @@ static void test_all(void **state) {
 
 int main(int argc, char **argv) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_unconfined), cmocka_unit_test(test_filters), cmocka_unit_test(test_landlock),
+                cmocka_unit_test(test_unconfined),      cmocka_unit_test(test_filters), cmocka_unit_test(test_landlock),
                 cmocka_unit_test(test_no_capabilities), cmocka_unit_test(test_all),
         };
 

@@ -107,8 +107,11 @@ static bool is_v2(const char *group) {
 
 static void populate_v1(const char *group) {
         static const char *const files[] = {
-                "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.swappiness", "memory.max_usage_in_bytes",
-                "cgroup.event_control", "pids.max", "cpu.cfs_period_us", "cpu.cfs_quota_us", "cpuacct.usage",
+                "memory.limit_in_bytes", "memory.memsw.limit_in_bytes",
+                "memory.swappiness",     "memory.max_usage_in_bytes",
+                "cgroup.event_control",  "pids.max",
+                "cpu.cfs_period_us",     "cpu.cfs_quota_us",
+                "cpuacct.usage",
         };
 
         for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
@@ -337,8 +340,8 @@ void fake_end(struct fake *fake) {
 }
 
 void fake_mount(struct fake *fake, const char *point, const char *mount_root, const char *type, const char *options) {
-        append(fake->mountinfo, "31 23 0:28 %s %s/%s rw,relatime shared:9 - %s none %s\n", mount_root, fake->root, point, type,
-               options);
+        append(fake->mountinfo, "31 23 0:28 %s %s/%s rw,relatime shared:9 - %s none %s\n", mount_root, fake->root,
+               point, type, options);
 }
 
 void fake_self(struct fake *fake, const char *line) {

@@ -1,8 +1,8 @@
 /*
- * Cgroup file systems made of plain files, which behave like the kernel's where it matters here: a new group has files, a
- * group with processes or groups in it cannot be removed, a process is in one group of a hierarchy, and on v2 controllers
- * are handed down only by groups without processes. It stands between the code and the C library (link with --wrap for
- * mkdir, mkdirat, rmdir, unlinkat and write).
+ * Cgroup file systems made of plain files, which behave like the kernel's where it matters here: a new group has files,
+ * a group with processes or groups in it cannot be removed, a process is in one group of a hierarchy, and on v2
+ * controllers are handed down only by groups without processes. It stands between the code and the C library (link with
+ * --wrap for mkdir, mkdirat, rmdir, unlinkat and write).
  */
 #pragma once
 

@@ -380,7 +380,8 @@ static void test_v2_usage(void **state) {
         make_box();
         fake_put(&fake, "cg/sandboxd-a1/box/cpu.stat", "usage_usec 98765\nuser_usec 90000\nsystem_usec 8765\n");
         fake_put(&fake, "cg/sandboxd-a1/box/memory.peak", "4096000\n");
-        fake_put(&fake, "cg/sandboxd-a1/box/memory.events", "low 0\nhigh 0\nmax 9\noom 2\noom_kill 5\noom_group_kill 1\n");
+        fake_put(&fake, "cg/sandboxd-a1/box/memory.events",
+                 "low 0\nhigh 0\nmax 9\noom 2\noom_kill 5\noom_group_kill 1\n");
         assert_int_equal(cgroup_read_usage(&cgroup, &usage), 0);
         assert_int_equal(usage.cpu_us, 98765);
         assert_int_equal(usage.memory_peak, 4096000);

@@ -76,7 +76,8 @@ static void test_names(void **state) {
         (void)state;
         expect_good("default ENOSYS\nallow read\n");
         expect_good("default ENOSYS\nallow open fork\n"); /* on one architecture only */
-        expect_bad("default ENOSYS\nallow read\nallow raed\n", "test.policy:3: no architecture has a system call \"raed\"");
+        expect_bad("default ENOSYS\nallow read\nallow raed\n",
+                   "test.policy:3: no architecture has a system call \"raed\"");
         expect_bad("default ENOSYS\nallow read\n\nallow write read\n", "test.policy:4: read is named twice");
         expect_bad("default ENOSYS\ndeny EWHAT read\n", "\"EWHAT\" is not an error");
         expect_bad("default ENOSYS\ngrant read\n", "unknown statement \"grant\"");
@@ -98,7 +99,8 @@ static void test_conditions(void **state) {
         expect_bad("default ENOSYS\nallow socket if arg0 == AF_WHAT else EPERM\n", "\"AF_WHAT\" is neither");
         expect_bad("default ENOSYS\nallow socket if arg0 == 0x100000000 else EPERM\n", "neither a number of 32 bits");
         expect_bad("default ENOSYS\nallow socket if arg0 & 1 == 2 else EPERM\n", "can never have this value");
-        expect_bad("default ENOSYS\ndeny EPERM socket if arg0 == 1 else ENOSYS\n", "only \"allow\" can have a condition");
+        expect_bad("default ENOSYS\ndeny EPERM socket if arg0 == 1 else ENOSYS\n",
+                   "only \"allow\" can have a condition");
         expect_bad("default ENOSYS\nallow socket if\n  arg0 == 1\n", "test.policy:2: ");
 }
 

@@ -32,16 +32,16 @@ struct arch {
         struct program policies[POLICIES], attacks[POLICIES];
 };
 
-#define PROGRAM(name)                                                                                                \
-        {                                                                                                            \
-                name, COUNT(name)                                                                                    \
-        }
-#define ARCH(label, number, suffix)                                                                                  \
-        {                                                                                                            \
-                .name = label, .audit = number,                                                                      \
-                .policies = {[SNIPPET] = PROGRAM(snippet_##suffix), [TEMPLATE] = PROGRAM(template_##suffix),         \
-                             [INIT] = PROGRAM(init_##suffix), [API] = PROGRAM(api_##suffix)},                        \
-                .attacks = {[SNIPPET] = PROGRAM(snippet_attacks_##suffix), [API] = PROGRAM(api_attacks_##suffix)},   \
+#define PROGRAM(name)                                                                                                  \
+        { name, COUNT(name) }
+#define ARCH(label, number, suffix)                                                                                    \
+        {                                                                                                              \
+                .name = label, .audit = number,                                                                        \
+                .policies = {[SNIPPET] = PROGRAM(snippet_##suffix),                                                    \
+                             [TEMPLATE] = PROGRAM(template_##suffix),                                                  \
+                             [INIT] = PROGRAM(init_##suffix),                                                          \
+                             [API] = PROGRAM(api_##suffix)},                                                           \
+                .attacks = {[SNIPPET] = PROGRAM(snippet_attacks_##suffix), [API] = PROGRAM(api_attacks_##suffix)},     \
         }
 
 static const struct arch archs[] = {
@@ -54,13 +54,14 @@ struct call {
         int numbers[2];
 };
 
-static const struct call call_read = {{0, 63}}, call_open = {{2, -1}}, call_socket = {{41, 198}}, call_clone = {{56, 220}},
-                         call_execve = {{59, 221}}, call_fcntl = {{72, 25}}, call_ptrace = {{101, 117}},
-                         call_ioctl = {{16, 29}}, call_mount = {{165, 40}}, call_setns = {{308, 268}},
-                         call_seccomp = {{317, 277}}, call_mknodat = {{259, 33}}, call_prctl = {{157, 167}},
-                         call_setresuid = {{117, 147}}, call_landlock = {{444, 444}}, call_clone3 = {{435, 435}},
-                         call_kill = {{62, 129}}, call_setsockopt = {{54, 208}}, call_accept4 = {{288, 242}},
-                         call_prlimit64 = {{302, 261}}, call_bpf = {{321, 280}}, call_fork = {{57, -1}};
+static const struct call call_read = {{0, 63}}, call_open = {{2, -1}}, call_socket = {{41, 198}},
+                         call_clone = {{56, 220}}, call_execve = {{59, 221}}, call_fcntl = {{72, 25}},
+                         call_ptrace = {{101, 117}}, call_ioctl = {{16, 29}}, call_mount = {{165, 40}},
+                         call_setns = {{308, 268}}, call_seccomp = {{317, 277}}, call_mknodat = {{259, 33}},
+                         call_prctl = {{157, 167}}, call_setresuid = {{117, 147}}, call_landlock = {{444, 444}},
+                         call_clone3 = {{435, 435}}, call_kill = {{62, 129}}, call_setsockopt = {{54, 208}},
+                         call_accept4 = {{288, 242}}, call_prlimit64 = {{302, 261}}, call_bpf = {{321, 280}},
+                         call_fork = {{57, -1}};
 
 /* ---- The interpreter ---- */
 
@@ -217,9 +218,9 @@ static void test_clone_flags(void **state) {
 
 static void test_lists(void **state) {
         (void)state;
-        expect(SNIPPET, call_ioctl, 0, 0x5401, 0, SECCOMP_RET_ALLOW); /* TCGETS, the first of the list */
+        expect(SNIPPET, call_ioctl, 0, 0x5401, 0, SECCOMP_RET_ALLOW);     /* TCGETS, the first of the list */
         expect(SNIPPET, call_ioctl, 0, 0x40049409, 0, SECCOMP_RET_ALLOW); /* FICLONE, the last */
-        expect(SNIPPET, call_ioctl, 0, 0x5412, 0, ERRNO(EPERM)); /* TIOCSTI */
+        expect(SNIPPET, call_ioctl, 0, 0x5412, 0, ERRNO(EPERM));          /* TIOCSTI */
         expect(SNIPPET, call_ioctl, 0, UINT64_C(0x100005412), 0, ERRNO(EPERM));
         expect(SNIPPET, call_ioctl, 0, UINT64_C(0x100005401), 0, SECCOMP_RET_ALLOW);
         expect(SNIPPET, call_fcntl, 0, 8, 0, ERRNO(EPERM));    /* F_SETOWN */
