@@ -4,7 +4,8 @@
  * An extension module of the image's own Python; used by sandbox_runner in the sandbox, with the snippet's code as its
  * argument. A script's module frame has no caller. If the runner's frames were there, `inspect.stack()`, a warning with a
  * `stacklevel`, `traceback.print_stack()`, the debugger and the depth of a RecursionError would all tell of them. Also
- * here: reporting an exception as "ignored", in the interpreter's own words, for which Python code has no call.
+ * here: what runs at the end of a script with nothing below it either (exit functions, the collector), and reporting an
+ * exception as "ignored", in the interpreter's own words, for which Python code has no call.
  *
  * Built against the stable ABI, so that the distribution's headers serve for the image's interpreter. The interpreter's
  * list of frames is not part of that ABI: the fields are declared below as CPython 3.12 lays them out (cpython/pystate.h
@@ -69,11 +70,40 @@ static bool layout_fits(void) {
                thread->cframe->current_frame->frame_object == frame && thread->handled;
 }
 
-/* As deep as a fresh thread, with nothing below and no exception being handled. Never undone for the recursion: what runs
- * after a snippet is not to fail because the snippet has set a tiny limit. */
+/* What is below, while it is out of sight. */
+struct below {
+        struct thread_3_12 *thread;
+        struct cframe_3_12 *cframe;
+        struct frame_3_12 *frame;
+        PyObject *being_handled;
+};
+
+/* As deep as a fresh thread. Never undone: what runs after a snippet is not to fail because the snippet has set a tiny
+ * limit. */
 static void refresh_recursion(struct thread_3_12 *thread, int at_least) {
         int limit = thread->recursion_limit;
         thread->recursion_remaining = limit > at_least ? limit : at_least;
+}
+
+/* From here to reveal() there is no Python frame below, and no exception is being handled. */
+static struct below hide(void) {
+        struct below below = {.thread = this_thread()};
+        if (!below.thread)
+                return below;
+        below.cframe = below.thread->cframe;
+        below.frame = below.cframe->current_frame;
+        below.being_handled = below.thread->handled->exception;
+        below.cframe->current_frame = NULL;
+        below.thread->handled->exception = NULL;
+        return below;
+}
+
+static void reveal(const struct below *below) {
+        if (!below->thread)
+                return;
+        below->cframe->current_frame = below->frame;
+        below->thread->handled->exception = below->being_handled;
+        refresh_recursion(below->thread, 1000);
 }
 
 /* A trace or profile function that the snippet left behind has no business with the runner. Called from C, so that it does
@@ -90,26 +120,6 @@ static void stop_tracing(const struct thread_3_12 *thread) {
         }
 }
 
-static PyObject *evaluate_at_the_root(PyObject *code, PyObject *globals) {
-        struct thread_3_12 *thread = this_thread();
-        if (!thread)
-                return PyEval_EvalCode(code, globals, globals);
-
-        struct cframe_3_12 *cframe = thread->cframe;
-        struct frame_3_12 *below = cframe->current_frame;
-        struct handled_3_12 *handled = thread->handled;
-        PyObject *being_handled = handled->exception;
-
-        cframe->current_frame = NULL;
-        handled->exception = NULL;
-        refresh_recursion(thread, 0);
-        PyObject *value = PyEval_EvalCode(code, globals, globals);
-        cframe->current_frame = below;
-        handled->exception = being_handled;
-        refresh_recursion(thread, 1000);
-        return value;
-}
-
 /* The exception that is set, as an object; clears it. */
 static PyObject *take_exception(void) {
         PyObject *type, *value, *traceback;
@@ -122,18 +132,43 @@ static PyObject *take_exception(void) {
         return value;
 }
 
-static PyObject *root_frame_run(PyObject *self, PyObject *args) {
-        PyObject *code, *globals, *exception = NULL;
-        (void)self;
-        if (!PyArg_ParseTuple(args, "OO!", &code, &PyDict_Type, &globals))
-                return NULL;
-        PyObject *value = evaluate_at_the_root(code, globals);
-        if (!value)
-                exception = take_exception();
-        stop_tracing(this_thread());
+/* (value, None) or (None, exception). Takes the reference to `value`, which is NULL if an exception is set. */
+static PyObject *value_or_exception(PyObject *value) {
+        PyObject *exception = value ? NULL : take_exception();
         PyObject *both = PyTuple_Pack(2, value ? value : Py_None, exception ? exception : Py_None);
         Py_XDECREF(value);
         Py_XDECREF(exception);
+        return both;
+}
+
+static PyObject *root_frame_run(PyObject *self, PyObject *args) {
+        PyObject *code, *globals;
+        (void)self;
+        if (!PyArg_ParseTuple(args, "OO!", &code, &PyDict_Type, &globals))
+                return NULL;
+        struct below below = hide();
+        if (below.thread)
+                refresh_recursion(below.thread, 0);
+        PyObject *value = PyEval_EvalCode(code, globals, globals);
+        PyObject *both = value_or_exception(value);
+        stop_tracing(below.thread);
+        reveal(&below);
+        return both;
+}
+
+static PyObject *root_frame_call(PyObject *self, PyObject *args) {
+        (void)self;
+        if (PyTuple_Size(args) < 1) {
+                PyErr_SetString(PyExc_TypeError, "call() needs a function");
+                return NULL;
+        }
+        PyObject *arguments = PyTuple_GetSlice(args, 1, PyTuple_Size(args));
+        if (!arguments)
+                return NULL;
+        struct below below = hide();
+        PyObject *both = value_or_exception(PyObject_CallObject(PyTuple_GetItem(args, 0), arguments));
+        reveal(&below);
+        Py_DECREF(arguments);
         return both;
 }
 
@@ -142,14 +177,18 @@ static PyObject *root_frame_ignore(PyObject *self, PyObject *args) {
         (void)self;
         if (!PyArg_ParseTuple(args, "OO", &exception, &where))
                 return NULL;
+        struct below below = hide(); /* else the report would give our frame as the place */
         PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
         PyErr_WriteUnraisable(where);
+        reveal(&below);
         Py_RETURN_NONE;
 }
 
 static PyMethodDef methods[] = {
         {"run", root_frame_run, METH_VARARGS,
          "run(code, globals) -> (value, exception): run it with no frame below; one of the two is None"},
+        {"call", root_frame_call, METH_VARARGS,
+         "call(function, *arguments) -> (value, exception): the same for a function"},
         {"ignore", root_frame_ignore, METH_VARARGS,
          "ignore(exception, where): hand it to sys.unraisablehook, as the interpreter does with what nobody can catch"},
         {NULL, NULL, 0, NULL},

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import support
+import runner_support as support
 
 sys.path.insert(0, str(support.PACKAGE.parent))
 

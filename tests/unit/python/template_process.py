@@ -3,7 +3,7 @@
 Run by the interpreter under test:  template_process.py SOCKET-FD KIND FOLDER
 KIND is "runner" (FOLDER holds sandbox_runner and its extension module; children park and serve) or "plain" (children exec
 `python script`). Requests are JSON over a SOCK_SEQPACKET socket, with descriptors beside them: stdin, stdout, stderr, and for
-a runner the claim channel. One request is answered before the next is read.
+a runner the claim channel, or the source. One request is answered before the next is read.
 """
 
 import ctypes
@@ -32,8 +32,7 @@ def settle(request, fds) -> None:
     high = [os.dup(fd) for fd in fds]
     for target, fd in enumerate(high[:3]):
         os.dup2(fd, target)
-    if len(high) > 3:
-        os.dup2(high[3], CLAIM_FD, inheritable=False)
+    os.dup2(high[3], CLAIM_FD, inheritable=False)
     os.closerange(3, CLAIM_FD)
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
     os.environ.update(request["environment"])
@@ -42,8 +41,8 @@ def settle(request, fds) -> None:
 
 def run_plain(request, fds) -> None:
     settle(request, fds)
-    with open(request["script"], "wb") as file:
-        file.write(bytes.fromhex(request["source"]))
+    with open(CLAIM_FD, "rb") as source, open(request["script"], "wb") as file:
+        file.write(source.read())
     os.execv(sys.executable, [sys.executable, request["script"]])
 
 

@@ -19,6 +19,7 @@ surroundings), stdio.py, finder.py, reseed.py, and guard.py (names that a snippe
 Units: sizes in bytes unless a name says characters, times in seconds. Paths and limits are arguments or come from frames.py.
 """
 
+import contextvars
 import gc
 import os
 import signal
@@ -42,7 +43,7 @@ def prepare() -> None:
     _check_interpreter()
     _settle_executable()
     with template_place.prepared_place():
-        imports.import_everything()
+        _in_own_context(imports.import_everything)
     display.hook_matplotlib()
     display.hook_pillow()
     finder.install()
@@ -52,7 +53,7 @@ def prepare() -> None:
 
 def warm() -> None:
     """Runs typical code once, so that children share what comes of it."""
-    warmup.run_all()
+    warm.failed = _in_own_context(warmup.run_all)
     reseed.find_generators()
     reseed.forget_names()
     finder.forget_folders()
@@ -89,6 +90,11 @@ def park(script: str = SCRIPT, workdir: str = WORKDIR) -> None:
 def serve(claim_fd: int, script: str = SCRIPT) -> None:
     """Waits for a claim on ``claim_fd``, runs the snippet, ends the process. Does not return."""
     run.serve(claim_fd, script)
+
+
+def _in_own_context(function):
+    """What is set in context variables meanwhile (the flags of decimal's context, say) is gone afterwards."""
+    return contextvars.copy_context().run(function)
 
 
 # --- checks: what must hold before a sandbox is promised to be like a script ---

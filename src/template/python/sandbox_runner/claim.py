@@ -12,6 +12,9 @@ import os
 
 from . import frames
 
+_close, _getpid, _get_ident = os.close, os.getpid, _thread.get_ident
+_MSG_NOSIGNAL = _socket.MSG_NOSIGNAL
+
 _ANCILLARY_BYTES = 64  # room for one descriptor and a few too many
 _FIRST_READ = 16 << 10  # most snippets arrive whole with one call
 
@@ -28,7 +31,7 @@ class Channel:
         self._lock = _thread.allocate_lock()
         self._sender = 0  # the thread that is in the middle of a frame
         self._torn = False
-        self._pid = os.getpid()
+        self._pid = _getpid()
 
     # --- the code ---
 
@@ -71,7 +74,7 @@ class Channel:
 
     def is_ours(self) -> bool:
         """False in a process that the snippet has forked: two writers would tear each other's frames."""
-        return os.getpid() == self._pid
+        return _getpid() == self._pid
 
     def started(self) -> None:
         self.send(frames.STARTED, b"")
@@ -79,12 +82,12 @@ class Channel:
     def send(self, kind: int, payload: bytes) -> bool:
         """Sends one frame whole, whichever threads call. False if it could not be sent."""
         # A signal handler of the snippet may show a figure while this thread is sending one: waiting would be for ever.
-        if not self.is_ours() or self._sender == _thread.get_ident():
+        if not self.is_ours() or self._sender == _get_ident():
             return False
         with self._lock:
             if self._torn:
                 return False
-            self._sender, self._torn = _thread.get_ident(), True
+            self._sender, self._torn = _get_ident(), True
             try:
                 self._send_all(frames.header(kind, len(payload)) + payload)
                 self._torn = False
@@ -98,7 +101,7 @@ class Channel:
         view = memoryview(data)
         while view:
             # A snippet may have set SIGPIPE back to its default; that is no reason to die here.
-            view = view[self._socket.send(view, _socket.MSG_NOSIGNAL) :]
+            view = view[self._socket.send(view, _MSG_NOSIGNAL) :]
 
 
 def _one_descriptor(ancillary, kept: int) -> int:
@@ -111,5 +114,5 @@ def _one_descriptor(ancillary, kept: int) -> int:
             if kept < 0:
                 kept = fd
             else:
-                os.close(fd)
+                _close(fd)
     return kept

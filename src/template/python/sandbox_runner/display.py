@@ -14,11 +14,12 @@ Nothing here prints, and nothing here raises into the snippet, but for what the 
 
 from .guard import BUILTINS as __builtins__  # noqa: F401
 
-import _json
-import binascii
-import io
 import weakref
-import zlib
+from binascii import b2a_base64
+from io import BytesIO
+from zlib import crc32
+
+import _json
 
 from . import frames, represent
 from .guard import MODULES, no_warnings, time_limit
@@ -71,7 +72,7 @@ def _active() -> bool:
 def _member(mime: str, data) -> bytes:
     """One `"type/subtype": "text"` of the JSON object. Surrogates, which no UTF-8 has, become question marks."""
     if isinstance(data, (bytes, bytearray)):
-        data = binascii.b2a_base64(data, newline=False).decode("ascii")
+        data = b2a_base64(data, newline=False).decode("ascii")
     quoted = f"{_quote(str(mime))}:{_quote(str(data))}"
     return quoted.encode("utf-8", "replace")
 
@@ -135,7 +136,7 @@ class _Figures:
                 picture = _picture(figure)
         finally:
             self._rendering = False
-        checksum = zlib.crc32(picture)
+        checksum = crc32(picture)
         if self._shown.get(figure) != checksum:
             self._shown[figure] = checksum
             _sink.send({"image/png": picture, "text/plain": represent.text(figure, 1000)})
@@ -149,7 +150,7 @@ def _picture(figure) -> bytes:
     """PNG as a notebook shows it; at a lower resolution if it is too large to be handed over."""
     dpi = figure.dpi
     for _ in range(4):
-        buffer = io.BytesIO()
+        buffer = BytesIO()
         _print_figure(figure.canvas, buffer, format="png", dpi=dpi, bbox_inches="tight")
         if buffer.tell() <= _PICTURE_BYTES_MAX:
             break
@@ -246,7 +247,7 @@ def _png_of_image(image) -> bytes:
     if image.mode not in ("1", "L", "LA", "P", "RGB", "RGBA", "I", "I;16"):
         image = image.convert("RGBA" if image.mode in ("La", "RGBa", "PA") else "RGB")
     while True:
-        buffer = io.BytesIO()
+        buffer = BytesIO()
         image.save(buffer, format="PNG")
         if buffer.tell() <= _PICTURE_BYTES_MAX or min(image.size) < 64:
             return buffer.getvalue()

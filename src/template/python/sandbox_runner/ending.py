@@ -17,12 +17,14 @@ import sys
 import types
 import weakref
 
-from .guard import MODULES, collect, drop_own_frame, ignore
+from .guard import MODULES, call_at_root, collect, drop_own_frame, ignore
 
-_exit, _getpid, _kill = os._exit, os.getpid, os.kill
+_exit, _getpid, _kill, _write = os._exit, os.getpid, os.kill, os.write
 _SIGINT, _SIG_DFL, _SIG_BLOCK = _signal.SIGINT, _signal.SIG_DFL, _signal.SIG_BLOCK
 _set_signal, _sigmask, _valid_signals = _signal.signal, _signal.pthread_sigmask, _signal.valid_signals()
-_run_exit_functions = atexit._run_exitfuncs
+_exit_functions = atexit._run_exitfuncs
+_audit, _get_objects, _reference = sys.audit, gc.get_objects, weakref.ref
+_ModuleType = types.ModuleType
 _display = sys.__excepthook__
 _IMAGE = tuple({prefix.rstrip("/") + "/" for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)})
 
@@ -59,8 +61,8 @@ def report(problem) -> Outcome:
             outcome = _show(problem)
     except BaseException:
         outcome = Outcome(1)
-    _flush_quietly(sys, "stderr")
-    _flush_quietly(sys, "stdout")
+    _flush_quietly("stderr")
+    _flush_quietly("stdout")
     return outcome
 
 
@@ -74,13 +76,28 @@ def _status_of_exit(problem) -> int:
         return 0
     if isinstance(value, int):
         number = int.__int__(value)
-        return number & 0xFF if -(1 << 63) <= number < 1 << 63 else 0xFF
-    try:
-        sys.stderr.write(str(value))
-    except BaseException:
-        pass
-    _say("\n")
+        if -(1 << 63) <= number < 1 << 63:
+            return number & 0xFF
+        _say("OverflowError: Python int too large to convert to C long\n")
+        return 0xFF
+    _print_value(value)
     return 1
+
+
+def _print_value(value) -> None:
+    """What ``sys.exit("text")`` prints, and what becomes of a value that has no text."""
+    text, problem = call_at_root(str, value)
+    if problem is None and getattr(sys, "stderr", None) is None:
+        _say(text)
+    elif problem is None:
+        call_at_root(_print, text)
+    _say("\n")
+    if problem is not None:
+        _display(type(problem), problem, problem.__traceback__)
+
+
+def _print(text: str) -> None:
+    sys.stderr.write(text)
 
 
 def _show(problem) -> Outcome:
@@ -89,23 +106,19 @@ def _show(problem) -> Outcome:
     sys.last_exc, sys.last_type, sys.last_value, sys.last_traceback = problem, kind, problem, traceback
     outcome = Outcome(1, kind is KeyboardInterrupt)
     hook = getattr(sys, "excepthook", None)
-    try:
-        sys.audit("sys.excepthook", hook, kind, problem, traceback)
-    except RuntimeError:
+    _, objection = call_at_root(_audit, "sys.excepthook", hook, kind, problem, traceback)
+    if isinstance(objection, RuntimeError):
         return outcome
-    except BaseException as objection:
-        drop_own_frame(objection)
+    if objection is not None:
         ignore(objection, None)
     if not hasattr(sys, "excepthook"):
         _say("sys.excepthook is missing\n")
         _display(kind, problem, traceback)
         return outcome
-    try:
-        hook(kind, problem, traceback)
-    except SystemExit as leaving:
-        return Outcome(_status_of_exit(leaving))
-    except BaseException as failure:
-        drop_own_frame(failure)
+    _, failure = call_at_root(hook, kind, problem, traceback)
+    if isinstance(failure, SystemExit):
+        return Outcome(_status_of_exit(failure))
+    if failure is not None:
         _say("Error in sys.excepthook:\n")
         _display(type(failure), failure, failure.__traceback__)
         _say("\nOriginal exception was:\n")
@@ -114,10 +127,14 @@ def _show(problem) -> Outcome:
 
 
 def _say(text: str) -> None:
+    """PySys_WriteStderr(): to sys.stderr, or if that is of no use to the descriptor."""
     try:
         sys.stderr.write(text)
     except BaseException:
-        pass
+        try:
+            _write(2, text.encode("utf-8", "backslashreplace"))
+        except OSError:
+            pass
 
 
 # --- from the last line to the exit status ---
@@ -138,7 +155,7 @@ def leave(outcome: Outcome):
 
 def finalize() -> bool:
     """Everything but the end itself. False if the snippet's output could not be flushed."""
-    steps = (_join_threads, _run_exit_functions, _flush_standard, _destroy, _flush_standard)
+    steps = (_join_threads, _run_exit_functions, _flush_standard, _destroy)
     flushed = True
     for step in steps:
         try:
@@ -154,11 +171,13 @@ def _join_threads() -> None:
     threading = MODULES.get("threading")
     if threading is None:
         return
-    try:
-        threading._shutdown()
-    except BaseException as problem:
-        drop_own_frame(problem)
+    _, problem = call_at_root(getattr(threading, "_shutdown", None))
+    if problem is not None:
         ignore(problem, threading)
+
+
+def _run_exit_functions() -> None:
+    call_at_root(_exit_functions)
 
 
 def _die_by_sigint() -> None:
@@ -171,9 +190,9 @@ def _die_by_sigint() -> None:
 # --- flushing ---
 
 
-def _flush_quietly(holder, name: str) -> None:
+def _flush_quietly(name: str) -> None:
     try:
-        getattr(holder, name).flush()
+        getattr(sys, name).flush()
     except BaseException:
         pass
 
@@ -185,6 +204,10 @@ def _is_closed(stream) -> bool:
         return False
 
 
+def _flush(stream) -> None:
+    stream.flush()
+
+
 def _flush_standard() -> bool:
     """flush_std_files(): a failure is reported for standard output, and counts for both."""
     flushed = True
@@ -192,9 +215,8 @@ def _flush_standard() -> bool:
         stream = getattr(sys, name, None)
         if stream is None or _is_closed(stream):
             continue
-        try:
-            stream.flush()
-        except BaseException as problem:
+        _, problem = call_at_root(_flush, stream)
+        if problem is not None:
             flushed = False
             if name == "stdout":
                 drop_own_frame(problem)
@@ -219,6 +241,8 @@ def _destroy() -> None:
     if left:
         collect()
     _flush_files()
+    _flush_quietly("stdout")
+    _flush_quietly("stderr")
 
 
 def _take_modules() -> list:
@@ -226,9 +250,9 @@ def _take_modules() -> list:
     references = []
     for name in [name for name in MODULES if name not in _known_modules or name in _MAINS]:
         module = MODULES[name]
-        if isinstance(module, types.ModuleType) and not _of_image(module):
+        if isinstance(module, _ModuleType) and not _of_image(module):
             del MODULES[name]
-            references.append(weakref.ref(module))
+            references.append(_reference(module))
     return references
 
 
@@ -253,7 +277,7 @@ _FILES = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
 
 def _flush_files() -> None:
     """Files that something still holds on to: a variable of a library, a thread that goes on."""
-    for file in [thing for thing in gc.get_objects() if type(thing) in _FILES]:
+    for file in [thing for thing in _get_objects() if type(thing) in _FILES]:
         try:
             if not file.closed:
                 file.flush()

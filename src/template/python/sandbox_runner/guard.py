@@ -17,6 +17,7 @@ __builtins__ = BUILTINS
 
 MODULES = sys.modules  # the interpreter's own, even when a snippet puts another in its place
 
+_collect, _get_stats = gc.collect, gc.get_stats
 _getsignal, _signal, _setitimer = signals.getsignal, signals.signal, signals.setitimer
 _SIGALRM, _ITIMER_REAL = signals.SIGALRM, signals.ITIMER_REAL
 
@@ -32,6 +33,17 @@ def run_at_root(code, globals):
         return _root_frame.run(code, globals)
     try:
         return eval(code, globals), None
+    except BaseException as problem:
+        drop_own_frame(problem)
+        return None, problem
+
+
+def call_at_root(function, *arguments):
+    """The same for a function: (value, None) or (None, exception)."""
+    if _root_frame is not None:
+        return _root_frame.call(function, *arguments)
+    try:
+        return function(*arguments), None
     except BaseException as problem:
         drop_own_frame(problem)
         return None, problem
@@ -108,11 +120,11 @@ def collect() -> None:
     The template's objects are frozen (``gc.freeze``) and not looked at. The oldest generation is left out while it is still
     empty: collecting it empties the interpreter's free lists, which touches some hundred more pages.
     """
-    young, middle, old = gc.get_stats()
+    _, middle, old = _get_stats()
     if middle["collections"] == _middle_collections and old["collections"] == _old_collections:
-        gc.collect(1)
+        call_at_root(_collect, 1)
     else:
-        gc.collect()
+        call_at_root(_collect)
 
 
 _middle_collections = _old_collections = -1
@@ -121,5 +133,5 @@ _middle_collections = _old_collections = -1
 def note_collections() -> None:
     """The state of the collector at the start of a run, for ``collect``."""
     global _middle_collections, _old_collections
-    _, middle, old = gc.get_stats()
+    _, middle, old = _get_stats()
     _middle_collections, _old_collections = middle["collections"], old["collections"]

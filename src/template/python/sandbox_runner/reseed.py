@@ -56,6 +56,7 @@ def forget_names() -> None:
     """Puts back what decides about names: of temporary files, threads, processes. Call once, in the template."""
     import concurrent.futures.thread
     import itertools
+    import multiprocessing.context
     import multiprocessing.process
     import tempfile
     import threading
@@ -66,4 +67,5 @@ def forget_names() -> None:
     threading._counter = itertools.count(1).__next__
     concurrent.futures.thread.ThreadPoolExecutor._counter = itertools.count().__next__
     multiprocessing.process._process_counter = itertools.count(1)
+    multiprocessing.context._default_context._actual_context = None  # no start method is chosen yet
     uuid._node = uuid._last_timestamp = None

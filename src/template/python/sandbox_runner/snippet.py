@@ -15,7 +15,7 @@ import types
 from importlib.machinery import SourceFileLoader
 
 from . import last_value
-from .guard import MODULES, drop_own_frame, run_at_root
+from .guard import MODULES, run_at_root
 
 _LINES_AT_ONCE = 256 << 10  # bytes of source that are split into lines before the run instead of when they are asked for
 
@@ -66,8 +66,14 @@ def load(source: bytes, script: str):
     try:
         return last_value.return_it(compile(source, script, "exec", 0, True)), None
     except BaseException as problem:
-        drop_own_frame(problem)
-        return None, problem
+        return None, _as_from_file(problem.with_traceback(None))
+
+
+def _as_from_file(problem):
+    """Trouble with the encoding declaration is put a little differently when a file is read."""
+    if type(problem) is SyntaxError and problem.lineno == 0:
+        return SyntaxError(problem.msg.replace("unknown encoding:", "encoding problem:", 1))
+    return problem
 
 
 def run(code, main):

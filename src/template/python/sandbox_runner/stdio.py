@@ -16,11 +16,9 @@ _ENCODING = {name: getattr(sys, name).encoding for name in ("__stdin__", "__stdo
 _ERRORS = {name: getattr(sys, name).errors for name in ("__stdin__", "__stdout__", "__stderr__")}
 
 
-def _text(buffer, raw, name: str, mode: str, write_through: bool):
+def _text(buffer, raw, name: str, mode: str):
     raw.name = f"<{name}>"
-    text = io.TextIOWrapper(
-        buffer, _ENCODING[f"__{name}__"], _ERRORS[f"__{name}__"], newline="\n", write_through=write_through
-    )
+    text = io.TextIOWrapper(buffer, _ENCODING[f"__{name}__"], _ERRORS[f"__{name}__"], newline="\n", write_through=True)
     text.mode = mode
     return text
 
@@ -28,14 +26,14 @@ def _text(buffer, raw, name: str, mode: str, write_through: bool):
 def open_output() -> None:
     for fd, name in ((1, "stdout"), (2, "stderr")):
         raw = io.open(fd, "wb", buffering=0, closefd=False)
-        stream = _text(raw, raw, name, "w", True)
+        stream = _text(raw, raw, name, "w")
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
 
 
 def open_input() -> None:
     buffer = io.open(0, "rb", closefd=False)
-    sys.stdin = sys.__stdin__ = _text(buffer, buffer.raw, "stdin", "r", False)
+    sys.stdin = sys.__stdin__ = _text(buffer, buffer.raw, "stdin", "r")
 
 
 def take_input(fd: int) -> None:

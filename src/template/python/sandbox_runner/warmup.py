@@ -219,13 +219,18 @@ def results() -> None:
 ALL = (interpreter, numpy_basics, pandas_describe, pandas_more, matplotlib_png, matplotlib_more, science, symbols, pictures, results)
 
 
-def run_all() -> None:
-    """Everything, twice: code is specialised when it is run again."""
+def run_all() -> list:
+    """Everything, twice: code is specialised when it is run again. Returns what failed, which leaves a colder template."""
+    failed = []
     with quiet():
         for _ in range(2):
             for work in ALL:
-                work()
+                try:
+                    work()
+                except Exception as problem:
+                    failed.append((work.__name__, problem))
     tidy()
+    return failed
 
 
 def tidy() -> None:
