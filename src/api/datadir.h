@@ -18,7 +18,7 @@
 struct config;
 
 struct datadir {
-        int fd;         /* DATA_DIR */
+        int fd;         /* DATA_DIR; closed by the caller before the jail */
         int lock_fd;    /* never closed */
         int service_fd; /* DATA_DIR/service */
 };

@@ -20,6 +20,7 @@
 #include "sandbox/seccomp.h"
 
 #define UIDS_OF_SANDBOXES 65536
+#define DESCRIPTORS_LOOKED_AT 1024 /* the process has opened a handful, all of them lowest numbers */
 
 /* ---- the user */
 
@@ -71,6 +72,17 @@ struct jail {
 static int change_root(const struct jail *jail) {
         if (fchdir(jail->root_fd) < 0 || chroot(".") < 0 || chdir("/") < 0)
                 return -errno;
+        return 0;
+}
+
+/* An open folder outside of the new root would be a way around it: one call of openat(2). See CVE-2024-21626. */
+static int keep_no_folder_open(const struct jail *jail) {
+        struct stat status;
+        if (close(jail->root_fd) < 0)
+                return -errno;
+        for (int fd = 0; fd < DESCRIPTORS_LOOKED_AT; fd++)
+                if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode))
+                        return -EBADF;
         return 0;
 }
 
@@ -129,6 +141,7 @@ int jail_enter(int root_fd, uid_t uid, gid_t gid, struct err *e) {
                 int (*take)(const struct jail *jail);
         } steps[] = {
                 {"change its root folder", change_root},
+                {"see that no folder outside is open", keep_no_folder_open},
                 {"give up most capabilities", keep_what_the_next_step_needs},
                 {"become the service user", become_user},
                 {"give up the last capabilities", drop_capabilities},

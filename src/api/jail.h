@@ -15,5 +15,5 @@ struct config;
 /* The service user: SANDBOX_USER by name or number, else the number after the sandboxes' range. Never root. */
 int jail_find_user(const struct config *config, uid_t *ret_uid, gid_t *ret_gid, struct err *e);
 
-/* `root_fd`: the folder that becomes "/". 0 or a negative errno: the process must then end. */
+/* `root_fd`, the folder that becomes "/", is closed. 0 or a negative errno: the process must then end. */
 int jail_enter(int root_fd, uid_t uid, gid_t gid, struct err *e);

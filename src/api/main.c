@@ -7,6 +7,7 @@
  * is gone, and the service ends when it does.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +100,7 @@ static int open_with_privilege(struct api *api, struct config *config, struct op
         forget_admin_key();
         raise_descriptor_limit();
         signal(SIGPIPE, SIG_IGN);
+        close_fd(&opened->datadir.fd);
         return jail_enter(opened->datadir.service_fd, uid, gid, e);
 }
 
@@ -122,7 +124,8 @@ static int set_admin_key(struct api *api, struct opened *opened, struct err *e) 
 }
 
 static int start(struct api *api, struct opened *opened, struct err *e) {
-        int r = loop_new(&api->loop);
+        /* The spawner takes the end of their connection for the end of this process, so it stays open for as long. */
+        int r = fcntl(SPAWNER_FD, F_DUPFD_CLOEXEC, SPAWNER_FD) < 0 ? -errno : loop_new(&api->loop);
         if (r == 0)
                 r = metrics_new(&api->metrics);
         if (r < 0)
