@@ -55,7 +55,8 @@ static void reap(void) {
 /*
  * kill(-1) reaches every process of the namespace but this one, and a fork that is under way fails with the signal
  * pending: one call is enough. Orphans become children of init before their parent is waited for, so ECHILD means that
- * the room is empty. The main process is the spawner's child and is reaped before the order comes.
+ * all of them are gone. The main process is the spawner's child and was reaped before the order came; the keeper
+ * (sandbox/keeper.h) is on its way out of the kernel and runs no code any more.
  */
 static void end_everything(void) {
         pid_t reaped;
@@ -95,7 +96,8 @@ static int serve(int workdir_fd, const sigset_t *while_waiting) {
                         if (step_order_wait(ORDERS_FD, ORDER_FINISH) < 0)
                                 return -ECONNRESET; /* the spawner is gone: so is the room */
                         end_everything();
-                        return collect(WORK_FD, workdir_fd);
+                        collect(WORK_FD, workdir_fd); /* if nobody reads, nobody wants them */
+                        return step_report_send(ORDERS_FD, REPORT_DONE, STEP_NONE, 0);
                 }
                 if (polls[1].revents && inputs_receive(WORK_FD, workdir_fd) < 0)
                         polls[1].fd = -1; /* nobody will send any; files may still be asked for */

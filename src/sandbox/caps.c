@@ -43,7 +43,7 @@ static int write_sets(uint64_t mask) {
 }
 
 /* EINVAL ends the list: the kernel knows no capability of this number. */
-static int drop_bounding(uint64_t keep) {
+int caps_bound(uint64_t keep) {
         for (unsigned long i = 0; i < CAPS_MAX; i++) {
                 int held = prctl(PR_CAPBSET_READ, i, 0, 0, 0);
 
@@ -90,7 +90,7 @@ static int keep_only(uint64_t mask) {
         if (!can_lock && (before.permitted != 0 || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1))
                 return -EPERM;
         if (can_lock) {
-                r = drop_bounding(mask);
+                r = caps_bound(mask);
                 if (r < 0)
                         return r;
                 if (prctl(PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0) < 0)

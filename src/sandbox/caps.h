@@ -22,5 +22,8 @@ int caps_drop_all(void);
 /* As above, but keeps `mask` (CAP_BIT(CAP_…) | …) effective, permitted and in the bounding set. */
 int caps_keep_only(uint64_t mask);
 
+/* Drops all but `keep` from the bounding set alone: what no exec can give back. Takes CAP_SETPCAP. */
+int caps_bound(uint64_t keep);
+
 /* What the calling thread may do now; 0 if that cannot be found out. */
 uint64_t caps_effective(void);

@@ -27,6 +27,7 @@ const char *sandbox_step_name(uint32_t step) {
                 [STEP_DESCRIPTORS] = "close descriptors",
                 [STEP_LIMITS] = "set resource limits",
                 [STEP_PRIVILEGES] = "drop privileges",
+                [STEP_KEEPER] = "start the keeper",
                 [STEP_LANDLOCK] = "enable Landlock",
                 [STEP_SECCOMP] = "load seccomp filter",
                 [STEP_EXEC] = "execute",

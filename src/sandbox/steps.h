@@ -29,6 +29,7 @@ enum sandbox_step {
         STEP_DESCRIPTORS, /* close all but our own, number them */
         STEP_LIMITS,      /* resource limits */
         STEP_PRIVILEGES,  /* no capabilities, no new privileges */
+        STEP_KEEPER, /* a second user of the memory, for a quick end */
         STEP_LANDLOCK,
         STEP_SECCOMP,
         STEP_EXEC,
@@ -56,6 +57,7 @@ enum step_report_kind {
         REPORT_CLONED = 1, /* one descriptor beside it: the pidfd of the new process */
         REPORT_READY,      /* confined; nothing that is not its own is left in it */
         REPORT_FAILED,
+        REPORT_DONE, /* a room's init: all else is dead, the files are handed over */
 };
 
 /* What the spawner tells it. */

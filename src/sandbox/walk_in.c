@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "sandbox/caps.h"
+#include "sandbox/keeper.h"
 #include "sandbox/landlock.h"
 #include "sandbox/seccomp.h"
 #include "sandbox/steps.h"
@@ -99,6 +100,11 @@ static int drop_privileges(void *data) {
         return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
+static int start_keeper(void *data) {
+        (void)data;
+        return keeper_start();
+}
+
 static int enable_landlock(void *data) {
         (void)data;
         int r = landlock_confine_snippet();
@@ -118,6 +124,7 @@ int walk_in(struct walk_in_plan *plan) {
                 {STEP_DESCRIPTORS, number_descriptors},
                 {STEP_LIMITS, limit},
                 {STEP_PRIVILEGES, drop_privileges},
+                {STEP_KEEPER, start_keeper},
                 {STEP_LANDLOCK, enable_landlock},
                 {STEP_SECCOMP, load_filter}, /* last: it refuses what the others need */
         };

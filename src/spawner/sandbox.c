@@ -28,6 +28,7 @@
 #define LAST_UID 60000 /* of the outer namespace: 65532 is the template's */
 
 static void maybe_gone(struct sandbox *sandbox);
+static void on_init_done(void *data, int fd, uint32_t events);
 
 /* ---- the list ---- */
 
@@ -108,7 +109,8 @@ static void order_finish(struct sandbox *s) {
         if (s->reason == SPAWN_END_MEMORY)
                 cgroup_set_memory(&s->cgroup, SANDBOX_MEMORY_BYTES + COLLECT_HEADROOM_BYTES);
         set_timer(s, FINISH_TIMEOUT_NS, on_finish_overdue);
-        if (fdpass_send(s->init_orders, &order, sizeof(order), NULL, 0) < 0)
+        if (fdpass_send(s->init_orders, &order, sizeof(order), NULL, 0) < 0 ||
+            loop_add_fd(s->spawner->loop, s->init_orders, EPOLLIN, on_init_done, s, &s->init_source) < 0)
                 kill_pidfd(s->init_pidfd);
 }
 
@@ -154,6 +156,9 @@ static void read_usage(struct sandbox *s) {
 }
 
 static void tell_api(struct sandbox *s) {
+        if (s->told)
+                return;
+        s->told = true;
         struct spawn_message message = {
                 .type = s->ready_sent ? SPAWN_EXITED : SPAWN_CREATE_FAILED,
                 .request = s->request,
@@ -188,7 +193,19 @@ static void destroy_cgroup(void *data) {
         free(s);
 }
 
-/* Once all its processes are reaped: report, then clean up, so that nobody waits for the cleaning. */
+/* All is over but the kernel's cleaning up: the room's memory goes with the keeper, and init waits for that. */
+static void on_init_done(void *data, int fd, uint32_t events) {
+        struct sandbox *s = data;
+        struct step_report report;
+        (void)events;
+        loop_remove(s->spawner->loop, &s->init_source);
+        if (recv(fd, &report, sizeof(report), MSG_DONTWAIT) != (ssize_t)sizeof(report) || report.kind != REPORT_DONE)
+                return; /* it died: that comes by SIGCHLD */
+        read_usage(s);
+        tell_api(s);
+}
+
+/* Once all its processes are reaped, and at the latest then: report, clean up. */
 static void maybe_gone(struct sandbox *s) {
         if (s->state != SANDBOX_ENDING || s->builder_pid || s->init_pid || s->main_pid)
                 return;

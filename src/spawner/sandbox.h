@@ -45,6 +45,7 @@ struct sandbox {
         uint64_t cpu_at_claim_us;
         bool ready_sent;   /* the api process knows it by its id */
         bool counted_done; /* usage below is final */
+        bool told;         /* SPAWN_EXITED or SPAWN_CREATE_FAILED is sent */
         uint32_t reason;   /* enum spawn_end; 0: none yet */
         uint32_t failed_step;
         int32_t failed_errno;

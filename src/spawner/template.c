@@ -53,6 +53,9 @@ static struct template *retired; /* finish what they were asked for, then end */
 
 /* Survives exec as a user other than root: capabilities(7), "ambient". Nothing else is kept. */
 static int keep_sys_admin(void) {
+        int r = caps_bound(CAP_BIT(CAP_SYS_ADMIN));
+        if (r < 0)
+                return r;
         struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
         struct __user_cap_data_struct data[2] = {{
                 .effective = 1u << CAP_SYS_ADMIN,
