@@ -26,6 +26,7 @@
 #define BACKOFF_FIRST_NS (100 * NS_PER_MS)
 #define BACKOFF_MAX_NS (10 * NS_PER_S)
 #define SETTLED_NS (1 * NS_PER_S)
+#define QUIET_NS (20 * NS_PER_MS)
 /* What requests may hold in memory while they wait, together. */
 #define QUEUE_BYTES_MAX (UINT64_C(256) << 20)
 
@@ -147,13 +148,14 @@ static void hand_out(struct engine *engine) {
                 if (!ticket)
                         return;
                 struct run *run = CONTAINER_OF(ticket, struct run, ticket);
-                struct engine_sandbox *sandbox =
-                        CONTAINER_OF(pool_lease(&engine->pool), struct engine_sandbox, member);
+                uint64_t now_ns = clock_now_ns();
+                struct pool_member *member = pool_lease(&engine->pool, now_ns);
+                struct engine_sandbox *sandbox = CONTAINER_OF(member, struct engine_sandbox, member);
                 int fds[SPAWN_READY_FDS];
                 for (int i = 0; i < SPAWN_READY_FDS; i++)
                         fds[i] = take_fd(&sandbox->fds[i]);
                 sandbox->run = run;
-                sandbox->leased_ns = clock_now_ns();
+                sandbox->leased_ns = now_ns;
                 run_lease(run, sandbox->id, fds);
                 count_claim(engine, run, sandbox);
         }
@@ -265,7 +267,7 @@ static void on_exited(void *data, const struct spawn_exit *end) {
         drop_sandbox(engine, sandbox);
         if (run)
                 run_sandbox_gone(run, end);
-        pump(engine);
+        tidy_soon(engine); /* after the reply is on its way */
 }
 
 static void on_template(void *data, const struct spawn_template_news *news) {
@@ -326,6 +328,7 @@ static void set_limits(struct engine *engine) {
                                          .backoff_first_ns = BACKOFF_FIRST_NS,
                                          .backoff_max_ns = BACKOFF_MAX_NS,
                                          .settled_ns = SETTLED_NS,
+                                         .quiet_ns = QUIET_NS,
                                  });
         admission_init(&engine->admission, &(struct admission_settings){
                                                    .running_max = (uint32_t)config->max_concurrent,

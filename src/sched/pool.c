@@ -12,15 +12,22 @@ static uint32_t total(const struct pool *pool) {
         return pool->parked + pool->creating + pool->leased + pool->retiring;
 }
 
-/* Sandboxes lacking, were it not for any pause. */
-static bool short_of_sandboxes(const struct pool *pool, uint32_t demand) {
-        if (!pool->open || pool->stopping || pool->creating >= pool->settings.creating_max || total(pool) >= pool->settings.total_max)
-                return false;
-        return (uint64_t)pool->parked + pool->creating < (uint64_t)pool->settings.target + demand;
+static bool can_create(const struct pool *pool) {
+        return pool->open && !pool->stopping && pool->creating < pool->settings.creating_max &&
+               total(pool) < pool->settings.total_max;
+}
+
+/* From when on one more is wanted; SCHED_NEVER if there are enough. */
+static uint64_t wanted_from(const struct pool *pool, uint32_t demand) {
+        uint64_t coming = (uint64_t)pool->parked + pool->creating;
+        if (!can_create(pool) || coming >= (uint64_t)pool->settings.target + demand)
+                return SCHED_NEVER;
+        uint64_t from = coming < demand ? 0 : pool->quiet_until_ns;
+        return from > pool->blocked_until_ns ? from : pool->blocked_until_ns;
 }
 
 bool pool_create_wanted(const struct pool *pool, uint32_t demand, uint64_t now_ns) {
-        if (!short_of_sandboxes(pool, demand) || now_ns < pool->blocked_until_ns)
+        if (now_ns < wanted_from(pool, demand))
                 return false;
         /* After a failure one at a time: a template that cannot fork is not asked for three children at once. */
         return pool->failures == 0 || pool->creating == 0;
@@ -91,7 +98,7 @@ static void unpark(struct pool *pool, struct pool_member *member) {
         pool->parked--;
 }
 
-struct pool_member *pool_lease(struct pool *pool) {
+struct pool_member *pool_lease(struct pool *pool, uint64_t now_ns) {
         struct pool_member *member = pool->oldest;
         if (!member)
                 return NULL;
@@ -100,6 +107,7 @@ struct pool_member *pool_lease(struct pool *pool) {
         pool->leased++;
         /* It lived until it was needed: earlier failures are history. Its birth alone would prove nothing, see pool_gone. */
         pool_encourage(pool);
+        pool->quiet_until_ns = now_ns + pool->settings.quiet_ns;
         return member;
 }
 
@@ -130,6 +138,7 @@ void pool_gone(struct pool *pool, struct pool_member *member, uint64_t now_ns) {
         case POOL_LEASED:
                 assert(pool->leased > 0);
                 pool->leased--;
+                pool->quiet_until_ns = now_ns;
                 break;
         case POOL_RETIRING:
                 assert(pool->retiring > 0);
@@ -140,8 +149,7 @@ void pool_gone(struct pool *pool, struct pool_member *member, uint64_t now_ns) {
 
 uint64_t pool_next_ns(const struct pool *pool, uint32_t demand, uint64_t now_ns) {
         uint64_t next = pool->retiring > 0 ? SCHED_NEVER : overdue_at(pool);
-        if (short_of_sandboxes(pool, demand) && pool->creating == 0 && now_ns < pool->blocked_until_ns &&
-            pool->blocked_until_ns < next)
-                next = pool->blocked_until_ns;
-        return next;
+        uint64_t wanted = wanted_from(pool, demand);
+        bool waits_for_time = wanted > now_ns && (pool->failures == 0 || pool->creating == 0);
+        return waits_for_time && wanted < next ? wanted : next;
 }

@@ -24,6 +24,11 @@ struct pool_settings {
         uint64_t age_max_ns;   /* a parked sandbox older than this is replaced */
         uint64_t backoff_first_ns, backoff_max_ns; /* pause after a failure, doubled with each further one */
         uint64_t settled_ns;   /* a parked sandbox that dies younger than this counts as a failure to make one */
+        /*
+         * Making a sandbox costs a good part of a CPU for tens of milliseconds, which the run that has just got one needs
+         * more: its replacement waits until the run is over, or for this time.
+         */
+        uint64_t quiet_ns;
 };
 
 enum pool_state { POOL_PARKED = 1, POOL_LEASED, POOL_RETIRING };
@@ -42,7 +47,8 @@ struct pool {
         bool open;         /* sandboxes can be made */
         bool stopping;     /* no more are made, and the parked ones are overdue */
         uint32_t failures; /* since one was last of use */
-        uint64_t blocked_until_ns;
+        uint64_t blocked_until_ns; /* after failures */
+        uint64_t quiet_until_ns;   /* nothing is made but for runs that wait */
         uint64_t created_total, failed_total;
 };
 
@@ -66,11 +72,11 @@ void pool_stop(struct pool *pool);
 bool pool_empty(const struct pool *pool);
 
 /* Takes the parked sandbox that has waited longest, or NULL. Old templates are so used up first. */
-struct pool_member *pool_lease(struct pool *pool);
+struct pool_member *pool_lease(struct pool *pool, uint64_t now_ns);
 /* A parked sandbox that should be ended now, marked as retiring; NULL if there is none. Ask again after each. */
 struct pool_member *pool_overdue(struct pool *pool, uint64_t now_ns);
 /* The sandbox has ended, in whatever state it was. */
 void pool_gone(struct pool *pool, struct pool_member *member, uint64_t now_ns);
 
-/* When something will be due without any news: a pause ends or a parked sandbox gets too old. */
+/* When something will be due without any news: a pause or a quiet time ends, or a parked sandbox gets too old. */
 uint64_t pool_next_ns(const struct pool *pool, uint32_t demand, uint64_t now_ns);

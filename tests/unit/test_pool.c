@@ -20,6 +20,7 @@ static const struct pool_settings settings = {
         .backoff_first_ns = 100 * MS,
         .backoff_max_ns = 1000 * MS,
         .settled_ns = 1 * S,
+        .quiet_ns = 20 * MS,
 };
 
 static unsigned create_all(struct pool *pool, uint32_t demand, uint64_t now_ns) {
@@ -57,10 +58,31 @@ static void makes_one_for_each_that_waits(void **state) {
         start(&pool, members, 3);
         assert_int_equal(create_all(&pool, 0, 0), 0);
         for (int i = 0; i < 3; i++)
-                assert_non_null(pool_lease(&pool));
-        assert_null(pool_lease(&pool));
-        assert_int_equal(create_all(&pool, 2, 0), 4); /* 3 + 2 wanted, 4 at a time */
+                assert_non_null(pool_lease(&pool, 0));
+        assert_null(pool_lease(&pool, 0));
+        assert_int_equal(create_all(&pool, 2, 0), 2);       /* for those that wait, */
+        assert_int_equal(create_all(&pool, 2, 20 * MS), 2); /* and three more are wanted, but only four made at a time */
         assert_int_equal(pool.leased, 3);
+}
+
+static void a_replacement_waits_for_the_run_but_not_for_ever(void **state) {
+        struct pool pool;
+        struct pool_member members[3];
+        (void)state;
+        start(&pool, members, 3);
+        pool_lease(&pool, 5 * S);
+        assert_int_equal(create_all(&pool, 0, 5 * S), 0);
+        assert_int_equal(pool_next_ns(&pool, 0, 5 * S), 5 * S + 20 * MS);
+        assert_int_equal(create_all(&pool, 3, 5 * S), 1); /* for the third that waits: two are parked */
+        assert_int_equal(create_all(&pool, 0, 5 * S + 20 * MS), 0); /* and that one is the replacement now */
+
+        pool_lease(&pool, 6 * S);
+        assert_int_equal(create_all(&pool, 0, 6 * S), 0);
+        pool_gone(&pool, &members[1], 6 * S + 3 * MS); /* its run is over */
+        assert_int_equal(create_all(&pool, 0, 6 * S + 3 * MS), 1);
+
+        pool_lease(&pool, 7 * S);
+        assert_int_equal(create_all(&pool, 0, 7 * S + 20 * MS), 1); /* a long run */
 }
 
 static void stays_below_the_total(void **state) {
@@ -69,8 +91,8 @@ static void stays_below_the_total(void **state) {
         (void)state;
         start(&pool, members, 9);
         for (int i = 0; i < 9; i++)
-                pool_lease(&pool);
-        assert_int_equal(create_all(&pool, 5, 0), 1);
+                pool_lease(&pool, 0);
+        assert_int_equal(create_all(&pool, 5, S), 1);
 }
 
 static void hands_out_the_oldest(void **state) {
@@ -79,9 +101,9 @@ static void hands_out_the_oldest(void **state) {
         (void)state;
         start(&pool, members, 3);
         pool_gone(&pool, &members[1], 100 * S);
-        assert_ptr_equal(pool_lease(&pool), &members[0]);
-        assert_ptr_equal(pool_lease(&pool), &members[2]);
-        assert_null(pool_lease(&pool));
+        assert_ptr_equal(pool_lease(&pool, 0), &members[0]);
+        assert_ptr_equal(pool_lease(&pool, 0), &members[2]);
+        assert_null(pool_lease(&pool, 0));
 }
 
 static void pauses_longer_with_each_failure(void **state) {
@@ -114,8 +136,8 @@ static void a_useful_sandbox_ends_the_pause(void **state) {
         pool_failed(&pool, 0);
         pool_ready(&pool, &member, 1);
         assert_false(pool_create_wanted(&pool, 0, 2));
-        pool_lease(&pool);
-        assert_true(pool_create_wanted(&pool, 0, 2));
+        pool_lease(&pool, 0);
+        assert_true(pool_create_wanted(&pool, 0, 20 * MS));
 }
 
 static void one_that_dies_young_counts_as_a_failure(void **state) {
@@ -199,7 +221,7 @@ static void counts_right_under_random_events(void **state) {
                                 }
                                 break;
                         case 3: {
-                                struct pool_member *member = pool_lease(&pool);
+                                struct pool_member *member = pool_lease(&pool, now);
                                 if (member)
                                         what[member - members] = POOL_LEASED;
                                 break;
@@ -234,6 +256,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(fills_to_target_and_no_further),
                 cmocka_unit_test(makes_one_for_each_that_waits),
+                cmocka_unit_test(a_replacement_waits_for_the_run_but_not_for_ever),
                 cmocka_unit_test(stays_below_the_total),
                 cmocka_unit_test(hands_out_the_oldest),
                 cmocka_unit_test(pauses_longer_with_each_failure),
