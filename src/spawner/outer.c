@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sandbox/caps.h"
 #include "spawner/spawner.h"
 
 static int write_file(pid_t pid, const char *name, const char *text) {
@@ -41,7 +42,8 @@ int namespace_open(pid_t pid, const char *name) {
 static _Noreturn void become_holder(int init_fd, int orders_fd) {
         static char *const arguments[] = {(char *)"holder", NULL}, *const environment[] = {NULL};
         setsid();
-        dup2(orders_fd, 3);
+        if (dup2(orders_fd, 3) != 3 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || caps_drop_all() < 0)
+                _exit(126);
         fexecve(init_fd, arguments, environment);
         _exit(127);
 }
