@@ -145,10 +145,11 @@ static const struct {
         {"name", "its name is not fit for a file that is handed over"},
 };
 
-static void name_skipped(struct cli *cli, const json_t *skipped) {
+static void name_skipped(struct cli *cli, const json_t *reply) {
+        json_int_t unnamed = json_integer_value(json_object_get(reply, "files_skipped_unnamed"));
         size_t i;
         json_t *file;
-        json_array_foreach(skipped, i, file) {
+        json_array_foreach(json_object_get(reply, "files_skipped"), i, file) {
                 const char *reason = json_text(file, "reason");
                 for (size_t j = 0; j < ARRAY_SIZE(reasons); j++)
                         if (strcmp(reasons[j].reason, reason) == 0)
@@ -156,6 +157,10 @@ static void name_skipped(struct cli *cli, const json_t *skipped) {
                 say_note(cli, "file %s (%s) was left out: %s", json_text(file, "name"),
                          human_bytes(json_number_value(json_object_get(file, "size"))), reason);
         }
+        if (unnamed > 0)
+                say_note(cli, "%" JSON_INTEGER_FORMAT " more files were left out: there are too many to name", unnamed);
+        if (json_is_false(json_object_get(reply, "files_complete")))
+                say_note(cli, "collecting the files broke off: some may be missing");
 }
 
 int run_files_handle(struct cli *cli, const struct run_options *options, const json_t *reply) {
@@ -165,6 +170,6 @@ int run_files_handle(struct cli *cli, const struct run_options *options, const j
                 exit_code = save_all(cli, options, files, results);
         else if (!options->json)
                 list_all(cli, files, results);
-        name_skipped(cli, json_object_get(reply, "files_skipped"));
+        name_skipped(cli, reply);
         return exit_code;
 }

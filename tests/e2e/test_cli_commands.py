@@ -42,8 +42,7 @@ def test_status_for_people(cli, fake):
     assert text.startswith(fake.url + "\n")
     assert re.search(r"^  uptime   12\.5 s$", text, re.M) and re.search(r"^  ready    yes$", text, re.M)
     assert re.search(r"^pool\n  warm      3$", text, re.M)
-    assert re.search(r"^sandbox id  state    memory bytes\nsbx_a       parked   14\.7 MB\nsbx_b       running  104\.9 MB$",
-                     text, re.M)
+    assert "sandbox id  state    memory bytes\nsbx_a       parked   14.7 MB\nsbx_b       running  104.9 MB\n" in text
     assert "sessions: none" in text and re.search(r"^  nothing  -$", text, re.M)
 
 
@@ -67,7 +66,8 @@ def test_environment(cli):
 
 def test_what_the_service_says_cannot_control_the_terminal(cli, fake):
     hostile = "x\x1b]0;owned\x07\n\u202e\u009b"
-    fake.pages["/v1/status"] = (200, {hostile: hostile, "list": [{hostile: hostile}, hostile, 7], "deep": {hostile: {}}})
+    fake.pages["/v1/status"] = (200, {hostile: hostile, "list": [{hostile: hostile}, hostile, 7],
+                                      "deep": {hostile: {}}})
     for result in (cli("status"), cli.on_terminal("status", NO_COLOR="1")):
         assert result.code == 0
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", result.stdout.decode()), result.stdout

@@ -1,4 +1,4 @@
-"""platformctl run --out: what is saved, and what a hostile sandbox cannot make it write. Against a server of our own."""
+"""platformctl run --out: what is saved, and what a hostile sandbox cannot make it write. Against our own server."""
 import base64
 import os
 import stat
@@ -155,8 +155,8 @@ def test_content_that_is_no_base64(fake, cli, tmp_path, content):
 
 
 def test_replies_of_the_wrong_shape_do_no_harm(fake, cli, tmp_path):
-    fake.will_reply(files=[7, {"name": 7}, {}, [], {"name": "ok", "content_base64": ""}], results=[7, [], {"image/png": 7}],
-                    files_skipped=[7, {}], session=7, usage=[], hint={})
+    fake.will_reply(files=[7, {"name": 7}, {}, [], {"name": "ok", "content_base64": ""}],
+                    results=[7, [], {"image/png": 7}], files_skipped=[7, {}], session=7, usage=[], hint={})
     result = cli("run", "-c", "x", "--out", tmp_path)
     assert result.code == 0, result
     assert tree(tmp_path) == {"ok": b""}

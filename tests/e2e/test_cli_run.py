@@ -115,13 +115,14 @@ def test_exit_codes(fake, cli, fields, code, words):
 def test_what_there_is_to_say_goes_to_standard_error(fake, cli):
     fake.will_reply("x", hint="use less", session={"message": "variables were lost"},
                     files_skipped=[{"name": "big.bin", "size": 5200000, "reason": "too_large"}],
+                    files_skipped_unnamed=7, files_complete=False,
                     files=[{"name": "a.csv", "size": 3, "content_base64": "YWJj"}],
                     results=[{"image/png": base64.b64encode(PNG).decode(), "text/plain": "<Figure>"}])
     result = cli("run", "-c", "x")
     assert (result.code, result.stdout) == (0, b"x")
     for words in ("hint: use less", "session: variables were lost",
                   "big.bin (5.2 MB) was left out: it is larger than one file may be", "file a.csv (3 B) came back",
-                  "1 figure came back", "use --out DIR"):
+                  "7 more files were left out", "collecting the files broke off", "1 figure came back", "use --out DIR"):
         assert words in result.stderr
     assert "<Figure>" not in result.stderr
 
@@ -363,7 +364,8 @@ def test_closed_standard_streams(fake, cli):
     """The socket must not take the place of a stream that is closed, and be written the output."""
     fake.will_reply("text")
     shell = 'exec "$0" run -c x >&- <&-'
-    process = subprocess.run(["sh", "-c", shell, str(PLATFORMCTL)], env=cli.environment, stderr=subprocess.PIPE, timeout=20)
+    process = subprocess.run(["sh", "-c", shell, str(PLATFORMCTL)], env=cli.environment, stderr=subprocess.PIPE,
+                             timeout=20)
     assert process.returncode == 74
     assert b"cannot write the output: Bad file descriptor" in process.stderr
     process = subprocess.run(["sh", "-c", shell + " 2>&-", str(PLATFORMCTL)], env=cli.environment, timeout=20)

@@ -36,7 +36,8 @@ class Cli:
 
     def __call__(self, *words, given=None, timeout=30, cwd="/", **variables):
         """Runs to the end. `given` is what it reads from its standard input."""
-        process = self.start(*words, stdin=subprocess.DEVNULL if given is None else subprocess.PIPE, cwd=cwd, **variables)
+        stdin = subprocess.DEVNULL if given is None else subprocess.PIPE
+        process = self.start(*words, stdin=stdin, cwd=cwd, **variables)
         try:
             stdout, stderr = process.communicate(given, timeout)
         finally:
