@@ -273,4 +273,7 @@ def check_nothing_tells_of_the_build_machine():
         assert ".pyenv" not in str(value) and "/root" not in str(value), (name, value)
     import json
 
-    assert json.__spec__.loader.get_code("json").co_filename == "/usr/local/lib/python3.12/json/__init__.py"
+    for module in ("json", "pandas", "scipy", "sympy"):
+        code = importlib.import_module(module).__spec__.loader.get_code(module)
+        place = "" if module == "json" else "site-packages/"
+        assert code.co_filename == f"/usr/local/lib/python3.12/{place}{module}/__init__.py", code.co_filename

@@ -1,5 +1,6 @@
 """The last steps inside the tree: compiled modules, matplotlib's font list, fonts by default, modes and times."""
 
+import concurrent.futures
 import glob
 import os
 import re
@@ -8,15 +9,34 @@ import subprocess
 
 from . import settings
 
+FILES_PER_COMPILER = 250
+
+
+def _files(top, suffix):
+    """All files of that kind, sorted; links to folders are not followed."""
+    return sorted(os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names if name.endswith(suffix))
+
 
 def compile_modules(interpreter, root):
-    """Precompile everything, marked "unchecked": Python neither compares times nor could it write a newer file."""
+    """Precompile everything, marked "unchecked": Python neither compares times nor could it write a newer file.
+
+    What compiled before in the same process shows in a few bytes of the result (marshal notes which strings are shared).
+    So each process gets a fixed list of files, whatever the number of CPUs, and two builds give the same bytes.
+    """
     library = os.path.join(root, settings.PREFIX, "lib", interpreter.name)
-    subprocess.run(
-        [interpreter.executable, "-s", "-S", "-P", "-m", "compileall", "-f", "-q", "-q", "-j", str(os.cpu_count() or 1),
-         "-s", root, "-p", "/", "--invalidation-mode", "unchecked-hash", library],
-        check=False, cwd="/", env={"PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0"}, stdout=subprocess.DEVNULL)
-    return len(glob.glob(os.path.join(library, "**", "*.pyc"), recursive=True))
+    sources = _files(library, ".py")
+    lists = [sources[i:i + FILES_PER_COMPILER] for i in range(0, len(sources), FILES_PER_COMPILER)]
+    # Files that are no valid Python, such as templates, are left as they are; image/verify checks that there are no others.
+    command = [interpreter.executable, "-s", "-S", "-P", "-m", "compileall", "-f", "-q", "-q", "-s", root, "-p", "/",
+               "--invalidation-mode", "unchecked-hash", "-i", "-"]
+
+    def compile_list(names):
+        subprocess.run(command, cwd="/", env={"PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0"}, check=False, text=True,
+                       input="".join(name + "\n" for name in names), stdout=subprocess.DEVNULL)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(compile_list, lists))
+    return len(_files(library, ".pyc"))
 
 
 def default_fonts(site, family):
