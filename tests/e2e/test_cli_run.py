@@ -122,7 +122,8 @@ def test_what_there_is_to_say_goes_to_standard_error(fake, cli):
     assert (result.code, result.stdout) == (0, b"x")
     for words in ("hint: use less", "session: variables were lost",
                   "big.bin (5.2 MB) was left out: it is larger than one file may be", "file a.csv (3 B) came back",
-                  "7 more files were left out", "collecting the files broke off", "1 figure came back", "use --out DIR"):
+                  "7 more files were left out", "collecting the files broke off", "1 figure came back",
+                  "use --out DIR"):
         assert words in result.stderr
     assert "<Figure>" not in result.stderr
 
