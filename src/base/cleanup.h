@@ -44,11 +44,11 @@ static inline int take_fd(int *fd) {
         return taken;
 }
 
-#define TAKE_PTR(variable)                            \
-        __extension__({                               \
-                __typeof__(variable) taken_ = (variable); \
-                (variable) = NULL;                    \
-                taken_;                               \
+#define TAKE_PTR(variable)                                                                                             \
+        __extension__({                                                                                                \
+                __typeof__(variable) taken_ = (variable);                                                              \
+                (variable) = NULL;                                                                                     \
+                taken_;                                                                                                \
         })
 
 /* Closes a descriptor that lives in a struct, and marks it closed. */

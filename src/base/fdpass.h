@@ -15,8 +15,8 @@
 int fdpass_send(int sock, const void *bytes, size_t length, const int *fds, size_t fd_count);
 
 /*
- * Receives one message of at most `length` bytes and at most `fd_max` (≤ FDPASS_MAX) descriptors. Returns its length (0:
- * the other end is gone) or a negative errno; -EMSGSIZE for a message or a set of descriptors that is too large, of which
- * nothing is kept.
+ * Receives one message of at most `length` bytes and at most `fd_max` (≤ FDPASS_MAX) descriptors. Returns its length
+ * (0: the other end is gone) or a negative errno; -EMSGSIZE for a message or a set of descriptors that is too large, of
+ * which nothing is kept.
  */
 ssize_t fdpass_recv(int sock, void *bytes, size_t length, int *fds, size_t fd_max, size_t *ret_fd_count);

@@ -11,7 +11,8 @@ enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARNING, LOG_LEVEL_E
 /* Names this process in every line ("api", "spawner"); lines below `minimum` are dropped. Borrowed: a literal. */
 void log_init(const char *process, enum log_level minimum);
 
-/* Writes one line. The variable arguments are pairs of strings (key, value), ended by NULL; a NULL value ends it too. */
+/* Writes one line. The variable arguments are pairs of strings (key, value), ended by NULL; a NULL value ends it too.
+ */
 void log_event(enum log_level level, const char *message, ...) __attribute__((sentinel));
 
 #define log_debug(...) log_event(LOG_LEVEL_DEBUG, __VA_ARGS__, NULL)

@@ -157,8 +157,7 @@ static void on_signal_fd(void *data, int fd, uint32_t events) {
         (void)events;
         while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
                 if (info.ssi_signo < SIGNALS_MAX && loop->on_signal[info.ssi_signo].call)
-                        loop->on_signal[info.ssi_signo].call(loop->on_signal[info.ssi_signo].data,
-                                                             (int)info.ssi_signo);
+                        loop->on_signal[info.ssi_signo].call(loop->on_signal[info.ssi_signo].data, (int)info.ssi_signo);
 }
 
 int loop_add_signal(struct loop *loop, int signal_number, loop_signal_fn call, void *data) {

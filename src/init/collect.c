@@ -1,9 +1,9 @@
 /*
  * Hands over what a run has left in its working directory.
  *
- * Runs in a room's init after every other process of the room is dead, as the sandbox's own user and inside its root: the
- * tree is hostile, but there is nothing left that could change it, nothing of the host to be led to, and no privilege to be
- * misused. No recursion, no memory that grows with the tree, an end in time.
+ * Runs in a room's init after every other process of the room is dead, as the sandbox's own user and inside its root:
+ * the tree is hostile, but there is nothing left that could change it, nothing of the host to be led to, and no
+ * privilege to be misused. No recursion, no memory that grows with the tree, an end in time.
  */
 #include "init/collect.h"
 
@@ -69,7 +69,8 @@ static int compare_names(const void *a, const void *b) {
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Reads the names of a folder onto the arena, sorts them. False if some did not fit: they are over the limits anyway. */
+/* Reads the names of a folder onto the arena, sorts them. False if some did not fit: they are over the limits anyway.
+ */
 static bool list_folder(struct level *level) {
         CLEANUP_CLOSEDIR DIR *dir = NULL;
         bool whole = true;

@@ -1,9 +1,9 @@
 /*
  * The input files of a run.
  *
- * Runs in a room's init, before the snippet does. Init writes them itself, as the sandbox's user and within its memory, so
- * that no other process ever creates a file by a name that a client chose. It keeps a hash of each, to tell later which
- * ones the snippet changed: time stamps can be set back.
+ * Runs in a room's init, before the snippet does. Init writes them itself, as the sandbox's user and within its memory,
+ * so that no other process ever creates a file by a name that a client chose. It keeps a hash of each, to tell later
+ * which ones the snippet changed: time stamps can be set back.
  */
 #include "init/inputs.h"
 

@@ -1,10 +1,11 @@
 /*
  * Init of a room: pid 1 of one sandbox.
  *
- * Runs inside the room, as its only user (65532), without capabilities, under its own seccomp filter, in memory of its own
- * (a static program executed from a sealed memory file, so that nothing of the spawner is in it and nothing of the host's
- * files can be reached through /proc/1/exe, CVE-2019-5736). It gives the snippet an ordinary process to be: signals act by
- * default, orphans are reaped. It writes the input files, and hands over the output files when all else is dead.
+ * Runs inside the room, as its only user (65532), without capabilities, under its own seccomp filter, in memory of its
+ * own (a static program executed from a sealed memory file, so that nothing of the spawner is in it and nothing of the
+ * host's files can be reached through /proc/1/exe, CVE-2019-5736). It gives the snippet an ordinary process to be:
+ * signals act by default, orphans are reaped. It writes the input files, and hands over the output files when all else
+ * is dead.
  *
  * Descriptors: 3, orders from the spawner (sandbox/steps.h); 4, the work channel of the api process (spawn/frames.h).
  *
@@ -106,7 +107,8 @@ static int serve(int workdir_fd, const sigset_t *while_waiting) {
 
 static int hold(void) {
         sigset_t while_waiting;
-        if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prepare_signals(&while_waiting) < 0)
+        if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
+            prepare_signals(&while_waiting) < 0)
                 return 1;
         for (struct pollfd orders = {.fd = ORDERS_FD, .events = POLLIN};;) {
                 reap();

@@ -20,8 +20,8 @@ static _Alignas(16) char stack[STACK_BYTES];
 static atomic_int state;
 
 /*
- * ppoll of nothing, for ever, without libc: errno and all else that is thread-local is the snippet's too. The signals are
- * blocked; SIGKILL needs nobody's help.
+ * ppoll of nothing, for ever, without libc: errno and all else that is thread-local is the snippet's too. The signals
+ * are blocked; SIGKILL needs nobody's help.
  */
 static _Noreturn void wait_for_the_end(void) {
         for (;;) {
@@ -57,7 +57,8 @@ static int confine(void) {
                 return -errno;
         if (setsid() < 0)
                 return -errno;
-        /* A Landlock domain of its own, beside the snippet's: neither can look at the other, so /proc does not show it. */
+        /* A Landlock domain of its own, beside the snippet's: neither can look at the other, so /proc does not show it.
+         */
         int r = landlock_confine_snippet();
         if (r < 0)
                 return r;

@@ -58,7 +58,8 @@ int mount_new_tmpfs(uint64_t bytes, uint64_t inodes, unsigned mode, uint64_t att
 }
 
 int mount_new_proc(void) {
-        /* subset=pid hides everything that other runtimes must mask file by file: /proc/sys, kcore, keys, timer_list … */
+        /* subset=pid hides everything that other runtimes must mask file by file: /proc/sys, kcore, keys, timer_list …
+         */
         const struct option options[] = {{"source", "proc"}, {"hidepid", "invisible"}, {"subset", "pid"}};
         return mount_new("proc", options, ARRAY_SIZE(options),
                          MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);

@@ -27,7 +27,8 @@ int mount_new_proc(void);
 /* Attaches a detached mount to `path` below `root_fd`; refuses links on the way. */
 int mount_attach(int mount_fd, int root_fd, const char *path);
 
-/* Makes the mount at `root_fd` the root of this mount namespace and drops the old root. Working directory: the new "/". */
+/* Makes the mount at `root_fd` the root of this mount namespace and drops the old root. Working directory: the new "/".
+ */
 int mount_pivot(int root_fd);
 
 /* As openat(2) with O_PATH, without leaving `root_fd` and without following any link. */

@@ -1,8 +1,8 @@
 /*
  * The file system and identity of a room; see room.h.
  *
- * What it looks like from inside: the image as "/", read-only; tmpfs, all charged to the sandbox's memory, at /mnt/data,
- * /tmp, /home/nonroot and /dev/shm; a /proc with nothing but its own processes; five devices; no /sys.
+ * What it looks like from inside: the image as "/", read-only; tmpfs, all charged to the sandbox's memory, at
+ * /mnt/data, /tmp, /home/nonroot and /dev/shm; a /proc with nothing but its own processes; five devices; no /sys.
  */
 #include "sandbox/room.h"
 
@@ -34,8 +34,8 @@ static int own_cgroup_namespace(void *data) {
 }
 
 /*
- * Before the mounts: a file made in a new tmpfs by an unmapped ID fails with EOVERFLOW. Capabilities survive, because no
- * ID involved is a root ID of this namespace (capabilities(7), "Effect of user ID changes"); init drops them.
+ * Before the mounts: a file made in a new tmpfs by an unmapped ID fails with EOVERFLOW. Capabilities survive, because
+ * no ID involved is a root ID of this namespace (capabilities(7), "Effect of user ID changes"); init drops them.
  */
 static int become_nonroot(void *data) {
         (void)data;
@@ -150,32 +150,22 @@ static int set_hostname(void *data) {
 
 int room_furnish(struct room_plan *plan) {
         static const struct step steps[] = {
-                {STEP_CGROUP, await_cgroup},
-                {STEP_CGROUP_NS, own_cgroup_namespace},
-                {STEP_IDENTITY, become_nonroot},
-                {STEP_ROOT, mount_image},
-                {STEP_PROC, mount_proc},
-                {STEP_DEV, make_dev},
-                {STEP_WORKDIR, mount_workdir},
-                {STEP_SCRATCH, mount_scratch},
-                {STEP_PIVOT, change_root},
-                {STEP_HOSTNAME, set_hostname},
+                {STEP_CGROUP, await_cgroup},     {STEP_CGROUP_NS, own_cgroup_namespace},
+                {STEP_IDENTITY, become_nonroot}, {STEP_ROOT, mount_image},
+                {STEP_PROC, mount_proc},         {STEP_DEV, make_dev},
+                {STEP_WORKDIR, mount_workdir},   {STEP_SCRATCH, mount_scratch},
+                {STEP_PIVOT, change_root},       {STEP_HOSTNAME, set_hostname},
         };
         return steps_run(steps, ARRAY_SIZE(steps), plan, &plan->report_fd);
 }
 
 int room_furnish_template(struct room_plan *plan) {
         static const struct step steps[] = {
-                {STEP_CGROUP, await_cgroup},
-                {STEP_CGROUP_NS, own_cgroup_namespace},
-                {STEP_ROOT, mount_image},
-                {STEP_PROC, mount_proc},
-                {STEP_DEV, make_dev},
-                {STEP_WORKDIR, mount_workdir},
-                {STEP_SCRATCH, mount_scratch},
-                {STEP_TOOLS, mount_tools},
-                {STEP_PIVOT, change_root},
-                {STEP_HOSTNAME, set_hostname},
+                {STEP_CGROUP, await_cgroup},   {STEP_CGROUP_NS, own_cgroup_namespace},
+                {STEP_ROOT, mount_image},      {STEP_PROC, mount_proc},
+                {STEP_DEV, make_dev},          {STEP_WORKDIR, mount_workdir},
+                {STEP_SCRATCH, mount_scratch}, {STEP_TOOLS, mount_tools},
+                {STEP_PIVOT, change_root},     {STEP_HOSTNAME, set_hostname},
         };
         return steps_run(steps, ARRAY_SIZE(steps), plan, &plan->report_fd);
 }

@@ -2,8 +2,8 @@
  * The order in which a process is confined, as data.
  *
  * Runs between clone and drop, in a process that has privileges left and has not run anything untrusted yet: the future
- * init of a room (room.c), a child of the template on its way into a room (walk_in.c), or the template itself. Each step
- * has a number, so that a failure can be told to the spawner as {step, errno} without a word of text.
+ * init of a room (room.c), a child of the template on its way into a room (walk_in.c), or the template itself. Each
+ * step has a number, so that a failure can be told to the spawner as {step, errno} without a word of text.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ enum sandbox_step {
         STEP_DESCRIPTORS, /* close all but our own, number them */
         STEP_LIMITS,      /* resource limits */
         STEP_PRIVILEGES,  /* no capabilities, no new privileges */
-        STEP_KEEPER, /* a second user of the memory, for a quick end */
+        STEP_KEEPER,      /* a second user of the memory, for a quick end */
         STEP_LANDLOCK,
         STEP_SECCOMP,
         STEP_EXEC,
@@ -67,8 +67,8 @@ enum step_order {
 };
 
 /*
- * Runs the steps in order. On failure reports {step, errno} over `*report_fd`, as it is numbered by then, and returns the
- * negative errno.
+ * Runs the steps in order. On failure reports {step, errno} over `*report_fd`, as it is numbered by then, and returns
+ * the negative errno.
  */
 int steps_run(const struct step *steps, size_t count, void *plan, const int *report_fd);
 

@@ -44,7 +44,8 @@ static int become_nonroot(void *data) {
         if (setgroups(0, NULL) < 0 || setresgid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID) < 0 ||
             setresuid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID) < 0)
                 return -errno;
-        /* Or its own /proc/self would belong to nobody; nothing untrusted has run yet, and no other user is in the room. */
+        /* Or its own /proc/self would belong to nobody; nothing untrusted has run yet, and no other user is in the
+         * room. */
         if (prctl(PR_SET_DUMPABLE, 1) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                 return -errno;
         umask(022);
@@ -75,7 +76,8 @@ static int limit(void *data) {
                 struct rlimit limit;
         } limits[] = {
                 {RLIMIT_CORE, {0, 0}},
-                {RLIMIT_FSIZE, {2 * SANDBOX_WORKDIR_BYTES, 2 * SANDBOX_WORKDIR_BYTES}}, /* a sparse file of a terabyte */
+                {RLIMIT_FSIZE,
+                 {2 * SANDBOX_WORKDIR_BYTES, 2 * SANDBOX_WORKDIR_BYTES}}, /* a sparse file of a terabyte */
                 {RLIMIT_NOFILE, {SANDBOX_OPEN_FILES, SANDBOX_OPEN_FILES}},
                 {RLIMIT_NPROC, {2 * SANDBOX_PIDS, 2 * SANDBOX_PIDS}}, /* a second wall: the cgroup counts first */
                 {RLIMIT_STACK, {8 << 20, 64 << 20}},

@@ -1,10 +1,10 @@
 /*
  * Makes the init of a room.
  *
- * Runs in a short-lived child of the spawner, the builder: it enters the outer user namespace, where it has capabilities
- * and the host has nothing to fear from them, clones the future init into seven new namespaces (as the spawner's child, not
- * its own: CLONE_PARENT), maps the one ID, hands the pidfd to the spawner, and ends. The clone then furnishes its room
- * (sandbox/room.c) and executes the static init.
+ * Runs in a short-lived child of the spawner, the builder: it enters the outer user namespace, where it has
+ * capabilities and the host has nothing to fear from them, clones the future init into seven new namespaces (as the
+ * spawner's child, not its own: CLONE_PARENT), maps the one ID, hands the pidfd to the spawner, and ends. The clone
+ * then furnishes its room (sandbox/room.c) and executes the static init.
  */
 #include <errno.h>
 #include <fcntl.h>

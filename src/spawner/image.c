@@ -1,9 +1,9 @@
 /*
  * The spawner's own mount namespace, its run folder, and the image in it.
  *
- * Runs in the spawner at start. Everything is mounted in a private mount namespace: no other process of the host sees it,
- * and it is gone with the last process of the service, even after SIGKILL. The image is a file or folder that the operator
- * has named; the kernel's erofs or squashfs code reads it, so it must come from somebody trusted.
+ * Runs in the spawner at start. Everything is mounted in a private mount namespace: no other process of the host sees
+ * it, and it is gone with the last process of the service, even after SIGKILL. The image is a file or folder that the
+ * operator has named; the kernel's erofs or squashfs code reads it, so it must come from somebody trusted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +62,8 @@ static int make_run_dir(struct spawner *spawner, struct err *e) {
         return 0;
 }
 
-/* Rooms may not make device nodes, so they bind these; the host's own would show the size of its memory in mountinfo. */
+/* Rooms may not make device nodes, so they bind these; the host's own would show the size of its memory in mountinfo.
+ */
 static int make_devices(struct spawner *spawner, struct err *e) {
         static const struct {
                 const char *name;
@@ -106,7 +107,8 @@ static int mount_by_loop(const char *file, const char *type, const char *target)
         return -EBUSY;
 }
 
-/* From the file itself, without a loop device (Linux 6.12); by a bare name, because sandboxes can read the source's name. */
+/* From the file itself, without a loop device (Linux 6.12); by a bare name, because sandboxes can read the source's
+ * name. */
 static int mount_erofs(const char *file, const char *target) {
         const char *slash = strrchr(file, '/');
         CLEANUP_CLOSE int back = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -145,8 +147,8 @@ int image_mount(struct spawner *spawner, struct err *e) {
         if (r < 0 || (r = make_devices(spawner, e)) < 0 || (r = mount_tools(spawner, e)) < 0)
                 return r;
         if (stat(image, &st) < 0)
-                return err_set_field(e, -errno, "SANDBOX_IMAGE", "there is no image at %s: %s; build it with 'make image'",
-                                     image, strerror(errno));
+                return err_set_field(e, -errno, "SANDBOX_IMAGE",
+                                     "there is no image at %s: %s; build it with 'make image'", image, strerror(errno));
         if (S_ISDIR(st.st_mode))
                 r = mount(image, spawner->image_dir, NULL, MS_BIND, NULL) < 0 ||
                                     mount(NULL, spawner->image_dir, NULL, MS_BIND | MS_REMOUNT | IMAGE_FLAGS, NULL) < 0
@@ -172,7 +174,8 @@ int init_load(struct spawner *spawner, struct err *e) {
         for (off_t at = 0; at < st.st_size;)
                 if (sendfile(memory, file, &at, (size_t)(st.st_size - at)) <= 0)
                         return err_set(e, -EIO, "cannot load %s", path);
-        if (fchmod(memory, 0555) < 0 || fcntl(memory, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+        if (fchmod(memory, 0555) < 0 ||
+            fcntl(memory, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
                 return err_set(e, -errno, "cannot seal the program of a room's init: %s", strerror(errno));
         spawner->init_fd = take_fd(&memory);
         return 0;

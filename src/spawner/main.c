@@ -1,9 +1,9 @@
 /*
  * sandboxd: start and end of the service.
  *
- * This program is the spawner: it runs as root, checks the host, mounts the image, starts the api process and the template,
- * and from then on serves the api process's requests. It never runs with less isolation than documented: what a promise
- * rests on is checked first, and a lack stops the start, in words.
+ * This program is the spawner: it runs as root, checks the host, mounts the image, starts the api process and the
+ * template, and from then on serves the api process's requests. It never runs with less isolation than documented: what
+ * a promise rests on is checked first, and a lack stops the start, in words.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -103,10 +103,11 @@ static int check_host(const struct config *config, struct err *e) {
         };
         int failed = probe_run(&context, on_probe, NULL);
         if (failed)
-                return err_set(e, -ENOTSUP,
-                               "this host lacks what the isolation rests on (%d of the checks above); sandboxd does not "
-                               "run with less. 'platformctl doctor' shows all checks",
-                               failed);
+                return err_set(
+                        e, -ENOTSUP,
+                        "this host lacks what the isolation rests on (%d of the checks above); sandboxd does not "
+                        "run with less. 'platformctl doctor' shows all checks",
+                        failed);
         return 0;
 }
 
@@ -164,7 +165,8 @@ static const struct option options[] = {
 
 static void print_help(void) {
         puts("usage: sandboxd [--help-config | --check-config | --version]\n\n"
-             "Runs the Code Sandbox in the foreground, as root. Settings come from the environment and from the file named\n"
+             "Runs the Code Sandbox in the foreground, as root. Settings come from the environment and from the file "
+             "named\n"
              "by SANDBOX_CONFIG_FILE; --help-config lists them all, --check-config checks them and ends.");
 }
 

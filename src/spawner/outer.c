@@ -2,10 +2,11 @@
  * The outer user and PID namespace.
  *
  * Runs in the spawner. Rooms and templates live in a user namespace of their own, in which 65536 IDs exist that mean
- * nothing on the host: the template can hold CAP_SYS_ADMIN there, which it needs to walk its children into rooms, and has
- * no capability outside. Rooms are child namespaces of it, so each gets one of these IDs as its own host UID.
+ * nothing on the host: the template can hold CAP_SYS_ADMIN there, which it needs to walk its children into rooms, and
+ * has no capability outside. Rooms are child namespaces of it, so each gets one of these IDs as its own host UID.
  *
- * Its first process, the holder, keeps both namespaces alive and reaps; it runs the same static program as a room's init.
+ * Its first process, the holder, keeps both namespaces alive and reaps; it runs the same static program as a room's
+ * init.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -70,10 +70,10 @@ void requests_on_readable(void *data, int fd, uint32_t events) {
                 ssize_t got = fdpass_recv(fd, &in, sizeof(in), NULL, 0, &fd_count);
                 if (got == -EAGAIN)
                         return;
-                int r = got == 0                           ? -ECONNRESET
-                        : got < 0                          ? (int)got
-                        : got != (ssize_t)sizeof(in)       ? -EPROTO
-                                                           : dispatch(spawner, &in);
+                int r = got == 0                     ? -ECONNRESET
+                        : got < 0                    ? (int)got
+                        : got != (ssize_t)sizeof(in) ? -EPROTO
+                                                     : dispatch(spawner, &in);
                 if (r >= 0)
                         continue;
                 loop_remove(spawner->loop, &spawner->api_source);

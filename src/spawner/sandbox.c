@@ -410,7 +410,7 @@ static void on_init_report(void *data, int fd, uint32_t events) {
                 if (!take_report(s, fd, REPORT_READY, NULL))
                         break;
                 s->state = SANDBOX_WAITING;
-                loop_remove(s->spawner->loop, &s->timer); /* the template has a deadline of its own */
+                loop_remove(s->spawner->loop, &s->timer);       /* the template has a deadline of its own */
                 loop_remove(s->spawner->loop, &s->init_source); /* its death comes by SIGCHLD */
                 if (template_serves(s->spawner))
                         ask_template(s);

@@ -2,8 +2,8 @@
  * The spawner: the root side of the service. What its files share.
  *
  * It builds sandboxes, limits them, kills them, reaps them and counts what they used. It reads fixed-size messages from
- * the api process (src/spawn/proto.h), which it takes for hostile, and reports from processes that it started itself. It
- * parses nothing that came over the network and carries no data of a run.
+ * the api process (src/spawn/proto.h), which it takes for hostile, and reports from processes that it started itself.
+ * It parses nothing that came over the network and carries no data of a run.
  */
 #pragma once
 

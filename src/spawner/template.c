@@ -1,9 +1,9 @@
 /*
  * The fork servers: started, asked, renewed, replaced when they die.
  *
- * Runs in the spawner. A template is the image's own interpreter with everything imported, in the outer user namespace. Its
- * children share its address layout and hash seed, so it is renewed after a number of forks and after a time; the new one
- * warms up beside the old one, and takes over when it is ready.
+ * Runs in the spawner. A template is the image's own interpreter with everything imported, in the outer user namespace.
+ * Its children share its address layout and hash seed, so it is renewed after a number of forks and after a time; the
+ * new one warms up beside the old one, and takes over when it is ready.
  */
 #include "spawner/template.h"
 
@@ -111,7 +111,8 @@ static _Noreturn void become_template(const struct spawner *spawner, int fd) {
         }
         if (room_furnish_template(&plan) < 0)
                 _exit(1);
-        r = prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : keep_sys_admin();
+        r = prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno
+                                                                                               : keep_sys_admin();
         if (r < 0) {
                 step_report_send(fd, REPORT_FAILED, STEP_PRIVILEGES, -r);
                 _exit(1);
@@ -127,7 +128,7 @@ void template_tell(struct spawner *spawner) {
         const struct template *t = spawner->template;
         struct spawn_message message = {
                 .type = SPAWN_TEMPLATE,
-                .template_state = t                          ? SPAWN_TEMPLATE_SERVING
+                .template_state = t                            ? SPAWN_TEMPLATE_SERVING
                                   : spawner->template_failures ? SPAWN_TEMPLATE_FAILED
                                                                : SPAWN_TEMPLATE_STARTING,
                 .template_generation = t ? t->generation : spawner->template_generation,
@@ -136,12 +137,21 @@ void template_tell(struct spawner *spawner) {
         service_send(spawner, &message, NULL, 0);
 }
 
+/* A child that it had just made may still be on its way from this group to its own. */
+static void destroy_cgroup(void *data) {
+        struct template *t = data;
+        t->timer = NULL;
+        if (cgroup_destroy(&t->cgroup) == -EBUSY &&
+            loop_add_timer(t->spawner->loop, 50 * NS_PER_MS, destroy_cgroup, t, &t->timer) == 0)
+                return;
+        free(t);
+}
+
 static void template_free(struct template *t) {
         loop_remove(t->spawner->loop, &t->source);
         loop_remove(t->spawner->loop, &t->timer);
         close_fd(&t->fd);
-        cgroup_destroy(&t->cgroup);
-        free(t);
+        destroy_cgroup(t);
 }
 
 static void template_kill(struct template *t) {
@@ -352,7 +362,8 @@ bool template_reaped(struct spawner *spawner, pid_t pid, int wait_status) {
         if (spawner->template && spawner->template->pid == pid) {
                 t = TAKE_PTR(spawner->template);
                 if (!spawner->stopping)
-                        log_warning("the template died and is made anew", "generation", log_num((long long)t->generation));
+                        log_warning("the template died and is made anew", "generation",
+                                    log_num((long long)t->generation));
         } else if (spawner->next_template && spawner->next_template->pid == pid) {
                 t = TAKE_PTR(spawner->next_template);
                 spawner->template_failures++;

@@ -1,14 +1,15 @@
 /*
  * _confine: the C part of the fork server, as an extension module of the image's own Python.
  *
- * Runs in the template, which holds CAP_SYS_ADMIN in the outer user namespace and nothing on the host, and in its children
- * until they are confined. Trusts the spawner. Built against the stable ABI, so that the distribution's headers serve for
- * the image's interpreter.
+ * Runs in the template, which holds CAP_SYS_ADMIN in the outer user namespace and nothing on the host, and in its
+ * children until they are confined. Trusts the spawner. Built against the stable ABI, so that the distribution's
+ * headers serve for the image's interpreter.
  *
- * Children are made by a raw clone with CLONE_PARENT, so that they are the spawner's children: it sees their end itself,
- * and a busy or dead template takes none of them with it. What glibc's fork would have done beyond that, for a process with
- * one thread: keep the thread's cached ID right (CLONE_CHILD_SETTID), register the robust futex list again (done here), and
- * run pthread_atfork handlers (those in the image guard threads that do not exist here). Python's own are called.
+ * Children are made by a raw clone with CLONE_PARENT, so that they are the spawner's children: it sees their end
+ * itself, and a busy or dead template takes none of them with it. What glibc's fork would have done beyond that, for a
+ * process with one thread: keep the thread's cached ID right (CLONE_CHILD_SETTID), register the robust futex list again
+ * (done here), and run pthread_atfork handlers (those in the image guard threads that do not exist here). Python's own
+ * are called.
  */
 #define Py_LIMITED_API 0x030a0000
 #define PY_SSIZE_T_CLEAN
@@ -150,7 +151,8 @@ static int fork_into_room(const struct template_message *request, const int *fds
         return 0;
 }
 
-/* serve(): answers requests for ever in the template; returns in each child, confined. None when the spawner is gone. */
+/* serve(): answers requests for ever in the template; returns in each child, confined. None when the spawner is gone.
+ */
 static PyObject *confine_serve(PyObject *self, PyObject *unused) {
         (void)self;
         (void)unused;
@@ -208,7 +210,8 @@ static PyMethodDef methods[] = {
         {"serve", confine_serve, METH_NOARGS, "serve(): answer requests; returns the claim descriptor in a child"},
         {"populate", confine_populate, METH_VARARGS, "populate(ranges): fault pages in, in batches"},
         {"parked", confine_parked, METH_NOARGS, "parked(): tell the spawner that this child waits for a run"},
-        {"failed", confine_failed, METH_NOARGS, "failed(): tell the spawner that this child is of no use; does not return"},
+        {"failed", confine_failed, METH_NOARGS,
+         "failed(): tell the spawner that this child is of no use; does not return"},
         {NULL, NULL, 0, NULL},
 };
 
