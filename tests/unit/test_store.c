@@ -1,0 +1,266 @@
+/* Projects and keys on disk: what is kept, found, refused, and brought up to date. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "store/store.h"
+
+struct fixture {
+        char folder[64];
+        char path[96];
+        struct store *store;
+};
+
+static void reopen(struct fixture *f) {
+        struct err e = {.code = 0};
+        store_close(f->store);
+        f->store = NULL;
+        if (store_open(f->path, &f->store, &e) < 0)
+                fail_msg("%s", e.message);
+}
+
+static int set_up(void **state) {
+        struct fixture *f = calloc(1, sizeof(*f));
+        if (!f)
+                return -1;
+        strcpy(f->folder, "/tmp/test-store-XXXXXX");
+        if (!mkdtemp(f->folder))
+                return -1;
+        snprintf(f->path, sizeof(f->path), "%s/store.db", f->folder);
+        reopen(f);
+        *state = f;
+        return 0;
+}
+
+static int tear_down(void **state) {
+        struct fixture *f = *state;
+        static const char *const endings[] = {"", "-wal", "-shm"};
+        store_close(f->store);
+        for (size_t i = 0; i < 3; i++) {
+                char path[128];
+                snprintf(path, sizeof(path), "%s%s", f->path, endings[i]);
+                unlink(path);
+        }
+        rmdir(f->folder);
+        free(f);
+        return 0;
+}
+
+static struct store_key new_key(int64_t project_id, const char *public_id, const char *text) {
+        struct store_key key = {.project_id = project_id};
+        snprintf(key.public_id, sizeof(key.public_id), "%s", public_id);
+        snprintf(key.label, sizeof(key.label), "label of %s", public_id);
+        key_hint(text, key.hint);
+        assert_int_equal(key_hash(text, strlen(text), &key.hash), 0);
+        return key;
+}
+
+static int find(struct store *store, const char *text, struct store_key *ret) {
+        struct key_hash hash;
+        assert_int_equal(key_hash(text, strlen(text), &hash), 0);
+        return store_key_find(store, &hash, ret);
+}
+
+static void keys_are_long_and_differ(void **state) {
+        char a[KEY_TEXT_BYTES], b[KEY_TEXT_BYTES], hint[KEY_HINT_BYTES];
+        (void)state;
+        assert_int_equal(key_generate(a), 0);
+        assert_int_equal(key_generate(b), 0);
+        assert_int_equal(strlen(a), strlen(KEY_PREFIX) + 64);
+        assert_memory_equal(a, KEY_PREFIX, strlen(KEY_PREFIX));
+        assert_string_not_equal(a, b);
+        key_hint(a, hint);
+        assert_int_equal(strlen(hint), 9 + strlen("…"));
+        key_hint("operator's own", hint);
+        assert_string_equal(hint, "…");
+}
+
+static void hashes_as_sha256(void **state) {
+        static const unsigned char of_abc[] = {0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea, 0x41, 0x41, 0x40,
+                                               0xde, 0x5d, 0xae, 0x22, 0x23, 0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17,
+                                               0x7a, 0x9c, 0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad};
+        struct key_hash hash;
+        (void)state;
+        assert_int_equal(key_hash("abc", 3, &hash), 0);
+        assert_memory_equal(hash.bytes, of_abc, sizeof(of_abc));
+}
+
+static void projects(void **state) {
+        struct fixture *f = *state;
+        struct store_project project, list[10];
+
+        assert_int_equal(store_project_find(f->store, STORE_DEFAULT_PROJECT, &project), 0);
+        assert_int_equal(store_project_create(f->store, STORE_DEFAULT_PROJECT, &project), STORE_E_EXISTS);
+        assert_int_equal(store_project_find(f->store, "b", &project), STORE_E_NOT_FOUND);
+        assert_int_equal(store_project_create(f->store, "b", &project), 0);
+        assert_string_equal(project.name, "b");
+        assert_true(project.created_ms > 1700000000000);
+        int64_t id = project.id;
+        assert_int_equal(store_project_create(f->store, "a'; DROP TABLE projects; --", &project), 0);
+
+        reopen(f);
+        assert_int_equal(store_project_find(f->store, "b", &project), 0);
+        assert_int_equal(project.id, id);
+        assert_int_equal(store_project_list(f->store, "", list, 10), 3);
+        assert_string_equal(list[1].name, "b");
+        assert_int_equal(store_project_list(f->store, "b", list, 10), 1);
+        assert_string_equal(list[0].name, STORE_DEFAULT_PROJECT);
+        assert_int_equal(store_project_list(f->store, "", list, 2), 2);
+        assert_int_equal(store_project_list(f->store, "z", list, 10), 0);
+}
+
+static void keys(void **state) {
+        struct fixture *f = *state;
+        struct store_project a, b;
+        struct store_key key, got, list[4];
+
+        assert_int_equal(store_project_create(f->store, "a", &a), 0);
+        assert_int_equal(store_project_create(f->store, "b", &b), 0);
+        key = new_key(a.id, "key_1", "csk_first");
+        assert_int_equal(store_key_create(f->store, &key), 0);
+        assert_true(key.id > 0 && key.created_ms > 0);
+        key = new_key(a.id, "key_2", "csk_second");
+        assert_int_equal(store_key_create(f->store, &key), 0);
+        key = new_key(b.id, "key_3", "csk_first");
+        assert_int_equal(store_key_create(f->store, &key), STORE_E_EXISTS);
+        key = new_key(b.id, "key_1", "csk_third");
+        assert_int_equal(store_key_create(f->store, &key), STORE_E_EXISTS);
+
+        reopen(f);
+        assert_int_equal(find(f->store, "csk_first", &got), 0);
+        assert_string_equal(got.public_id, "key_1");
+        assert_string_equal(got.project, "a");
+        assert_string_equal(got.label, "label of key_1");
+        assert_string_equal(got.hint, "csk_…");
+        assert_int_equal(got.project_id, a.id);
+        assert_false(got.is_admin);
+        assert_int_equal(find(f->store, "csk_firs", &got), STORE_E_NOT_FOUND);
+
+        assert_int_equal(store_key_get(f->store, a.id, "key_2", &got), 0);
+        assert_int_equal(store_key_get(f->store, b.id, "key_2", &got), STORE_E_NOT_FOUND);
+        assert_int_equal(store_key_list(f->store, a.id, "", list, 4), 2);
+        assert_int_equal(store_key_list(f->store, a.id, "key_1", list, 4), 1);
+        assert_int_equal(store_key_list(f->store, b.id, "", list, 4), 0);
+
+        assert_int_equal(store_key_revoke(f->store, b.id, "key_1"), STORE_E_NOT_FOUND);
+        assert_int_equal(store_key_revoke(f->store, a.id, "key_1"), 0);
+        assert_int_equal(store_key_revoke(f->store, a.id, "key_1"), STORE_E_NOT_FOUND);
+        reopen(f);
+        assert_int_equal(find(f->store, "csk_first", &got), STORE_E_NOT_FOUND);
+        assert_int_equal(find(f->store, "csk_second", &got), 0);
+        assert_int_equal(store_key_list(f->store, a.id, "", list, 4), 1);
+        /* A revoked key cannot come back under another name. */
+        key = new_key(a.id, "key_4", "csk_first");
+        assert_int_equal(store_key_create(f->store, &key), STORE_E_EXISTS);
+}
+
+static void the_operators_admin_key(void **state) {
+        struct fixture *f = *state;
+        struct store_project a;
+        struct store_key key, got;
+
+        key = new_key(0, "key_1", "first");
+        assert_int_equal(store_admin_key_set(f->store, &key), 0);
+        key = new_key(0, "key_2", "first");
+        assert_int_equal(store_admin_key_set(f->store, &key), 0);
+        assert_int_equal(find(f->store, "first", &got), 0);
+        assert_true(got.is_admin);
+        assert_string_equal(got.public_id, "key_1");
+        assert_string_equal(got.project, "");
+
+        key = new_key(0, "key_3", "second");
+        assert_int_equal(store_admin_key_set(f->store, &key), 0);
+        assert_int_equal(find(f->store, "first", &got), STORE_E_NOT_FOUND);
+        assert_int_equal(find(f->store, "second", &got), 0);
+        key = new_key(0, "key_4", "first");
+        assert_int_equal(store_admin_key_set(f->store, &key), 0);
+        assert_int_equal(find(f->store, "first", &got), 0);
+
+        /* A project's key does not become an admin key; the admin key stays what it was. */
+        assert_int_equal(store_project_create(f->store, "a", &a), 0);
+        key = new_key(a.id, "key_5", "of a project");
+        assert_int_equal(store_key_create(f->store, &key), 0);
+        key = new_key(0, "key_6", "of a project");
+        assert_int_equal(store_admin_key_set(f->store, &key), STORE_E_EXISTS);
+        assert_int_equal(find(f->store, "first", &got), 0);
+        assert_int_equal(find(f->store, "of a project", &got), 0);
+        assert_false(got.is_admin);
+}
+
+static void keeps_no_key_itself(void **state) {
+        struct fixture *f = *state;
+        struct store_project a;
+        static char bytes[1 << 20];
+        assert_int_equal(store_project_create(f->store, "a", &a), 0);
+        struct store_key key = new_key(a.id, "key_1", "csk_0123456789abcdef0123456789abcdef");
+        assert_int_equal(store_key_create(f->store, &key), 0);
+        store_close(f->store);
+        f->store = NULL;
+        FILE *file = fopen(f->path, "r");
+        assert_non_null(file);
+        size_t length = fread(bytes, 1, sizeof(bytes), file);
+        fclose(file);
+        assert_non_null(memmem(bytes, length, "key_1", 5));
+        assert_null(memmem(bytes, length, "456789abcdef", 12));
+}
+
+static void run_sql(const char *path, const char *sql) {
+        sqlite3 *database;
+        assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(database);
+}
+
+static void refuses_a_newer_schema(void **state) {
+        struct fixture *f = *state;
+        struct err e = {.code = 0};
+        store_close(f->store);
+        f->store = NULL;
+        run_sql(f->path, "PRAGMA user_version = 1000");
+        assert_true(store_open(f->path, &f->store, &e) < 0);
+        assert_non_null(strstr(e.message, "schema 1000"));
+        assert_non_null(strstr(e.message, "newer"));
+        run_sql(f->path, "PRAGMA user_version = 1");
+        reopen(f);
+}
+
+static void refuses_what_is_no_database(void **state) {
+        struct fixture *f = *state;
+        struct err e = {.code = 0};
+        char path[128];
+        struct store *store = NULL;
+        snprintf(path, sizeof(path), "%s/other", f->folder);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        for (int i = 0; i < 1000; i++)
+                fputs("not a database ", file);
+        fclose(file);
+        assert_true(store_open(path, &store, &e) < 0);
+        assert_null(store);
+        assert_non_null(strstr(e.message, "database"));
+        unlink(path);
+        assert_true(store_open("/nonexistent/folder/store.db", &store, &e) < 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(keys_are_long_and_differ),
+                cmocka_unit_test(hashes_as_sha256),
+                cmocka_unit_test_setup_teardown(projects, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(keys, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(the_operators_admin_key, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(keeps_no_key_itself, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(refuses_a_newer_schema, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(refuses_what_is_no_database, set_up, tear_down),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
