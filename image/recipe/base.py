@@ -3,9 +3,8 @@
 import glob
 import os
 import shutil
-import subprocess
 
-from . import settings
+from . import settings, sources
 
 LINKS = {"bin": "usr/bin", "lib": "usr/lib", "lib64": "usr/lib64"}
 
@@ -43,9 +42,7 @@ def tools(root):
                 if package in settings.TOOLS_OPTIONAL:
                     continue
                 raise BaseError(f"/usr/bin/{name} is missing on this machine. Run: apt-get install {package}")
-            target = os.path.join(root, "usr/bin", name)
-            shutil.copyfile(source, target)
-            os.chmod(target, 0o755)
+            sources.copy(source, os.path.join(root, "usr/bin", name), 0o755)
             done.append(name)
     for name, program in settings.TOOL_LINKS.items():
         os.symlink(program, os.path.join(root, "usr/bin", name))
@@ -53,22 +50,12 @@ def tools(root):
     return sorted(done)
 
 
-def package_versions():
-    """Versions of the distribution's packages that files are copied from: part of the cache's key."""
-    out = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version}\n"], capture_output=True, text=True).stdout
-    wanted = {*settings.TOOLS, "ncurses-base", "fonts-wqy-microhei", "erofs-utils", "squashfs-tools"}
-    return "\n".join(line for line in sorted(out.splitlines())
-                     if line.split(" ")[0] in wanted or line.startswith(("lib", "zlib")) and "-dev " not in line)
-
-
 def terminals(root):
     for name in settings.TERMINALS:
         for base in ("/lib/terminfo", "/usr/share/terminfo", "/etc/terminfo"):
             source = os.path.join(base, name)
             if os.path.exists(source):
-                target = os.path.join(root, "usr/share/terminfo", name)
-                os.makedirs(os.path.dirname(target), exist_ok=True)
-                shutil.copyfile(source, target)
+                sources.copy(source, os.path.join(root, "usr/share/terminfo", name))
                 break
 
 
@@ -93,9 +80,7 @@ def cjk_font(root):
     """Copy the font that covers Chinese, Japanese and Korean; returns its family name, or None if it is not there."""
     if not os.path.exists(settings.CJK_FONT):
         return None
-    target = os.path.join(root, settings.CJK_FONT.lstrip("/"))
-    os.makedirs(os.path.dirname(target))
-    shutil.copyfile(settings.CJK_FONT, target)
+    sources.copy(settings.CJK_FONT, os.path.join(root, settings.CJK_FONT.lstrip("/")))
     return settings.CJK_FAMILY
 
 

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 
-from . import base, elf, settings
+from . import base, elf, settings, sources
 
 
 def _machine_libraries():
@@ -41,10 +41,8 @@ class _Closure:
             return False
         target = _image_path(self.machine[name])
         self.copied[name] = target
-        os.makedirs(os.path.dirname(self.root + target), exist_ok=True)
         if not os.path.exists(self.root + target):
-            shutil.copyfile(os.path.realpath(self.machine[name]), self.root + target)
-            os.chmod(self.root + target, 0o755)
+            sources.copy(os.path.realpath(self.machine[name]), self.root + target, 0o755)
         self.follow(self.root + target)
         return True
 
@@ -52,9 +50,7 @@ class _Closure:
         """The dynamic loader, at the one path that is written into every program."""
         target = self.root + _image_path(path)
         if not os.path.exists(target):
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            shutil.copyfile(os.path.realpath(path), target)
-            os.chmod(target, 0o755)
+            sources.copy(os.path.realpath(path), target, 0o755)
 
     def follow(self, path):
         """Everything that this file needs; returns the names that could not be had."""
