@@ -3,8 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +57,9 @@ uint32_t execute_max_timeout_ms(const struct config *config) {
 /* Its range has been checked; what is left of a millisecond counts as one. */
 static uint32_t take_timeout(const json_t *value, const struct config *config) {
         uint32_t max_ms = execute_max_timeout_ms(config);
-        double ms = value ? ceil(json_number_value(value) * 1000) : (double)config->execute_timeout_s * 1000;
+        double exact = value ? json_number_value(value) * 1000 : (double)config->execute_timeout_s * 1000;
+        uint64_t ms = (uint64_t)exact;
+        ms += (double)ms < exact;
         return ms < max_ms ? (uint32_t)ms : max_ms;
 }
 
