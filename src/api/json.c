@@ -19,9 +19,12 @@ static const char *const want_names[] = {
 
 /* ---- parsing */
 
-/* Before jansson looks at it, which goes down 2048 levels, each with its share of the stack. */
-static bool too_deep(const char *bytes, size_t length) {
-        unsigned depth = 0;
+/*
+ * Before jansson looks at it: it goes down 2048 levels, each with its share of the stack, and a body of small values would
+ * keep the process busy for seconds and swell thirtyfold. Counts separators outside of strings: each stands for a value.
+ */
+static int check_shape(const char *bytes, size_t length, struct err *e) {
+        unsigned depth = 0, values = 0;
         bool in_string = false;
         for (size_t i = 0; i < length; i++) {
                 char c = bytes[i];
@@ -30,16 +33,21 @@ static bool too_deep(const char *bytes, size_t length) {
                                 i++;
                         else if (c == '"')
                                 in_string = false;
-                } else if (c == '"') {
-                        in_string = true;
-                } else if (c == '[' || c == '{') {
-                        if (++depth > JSON_DEPTH_MAX)
-                                return true;
-                } else if ((c == ']' || c == '}') && depth) {
-                        depth--;
+                        continue;
                 }
+                if (c == '"')
+                        in_string = true;
+                else if ((c == ']' || c == '}') && depth)
+                        depth--;
+                else if (c == '[' || c == '{')
+                        depth++;
+                values += c == ',' || c == '[' || c == '{';
+                if (depth > JSON_DEPTH_MAX)
+                        return err_set(e, -EINVAL, "The body is nested deeper than %d levels.", JSON_DEPTH_MAX);
+                if (values > JSON_VALUES_MAX)
+                        return err_set(e, -EINVAL, "The body has more than %d values.", JSON_VALUES_MAX);
         }
-        return false;
+        return 0;
 }
 
 /* jansson: `duplicate object key near '"code"'`. Only a plain name is worth naming. */
@@ -100,8 +108,9 @@ int json_parse_object(const char *bytes, size_t length, json_t **ret, struct err
         json_error_t error;
         if (length == 0)
                 return err_set(e, -EINVAL, "The body is empty; send a JSON object.");
-        if (too_deep(bytes, length))
-                return err_set(e, -EINVAL, "The body is nested deeper than %d levels.", JSON_DEPTH_MAX);
+        int r = check_shape(bytes, length, e);
+        if (r < 0)
+                return r;
         json_t *object = json_loadb(bytes, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
         if (!object)
                 return explain(&error, bytes, length, e);

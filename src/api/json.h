@@ -2,7 +2,8 @@
  * Strict decoding of JSON bodies by tables of fields.
  *
  * Runs in the api process; the bytes come from the network. Refused, each with a message that says what and where:
- * duplicate keys, invalid UTF-8, lone surrogates, nesting deeper than JSON_DEPTH_MAX, unknown fields, wrong types, NUL in
+ * duplicate keys, invalid UTF-8, lone surrogates, nesting deeper than JSON_DEPTH_MAX, more than
+ * JSON_VALUES_MAX values, unknown fields, wrong types, NUL in
  * strings, values out of range. `null` for an optional field counts as left out.
  */
 #pragma once
@@ -16,6 +17,7 @@
 struct http_request;
 
 #define JSON_DEPTH_MAX 64
+#define JSON_VALUES_MAX 20000 /* of a whole body, members of all lists and objects together */
 
 enum json_want {
         JSON_WANT_STRING,

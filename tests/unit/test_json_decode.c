@@ -97,6 +97,22 @@ static void bounds_depth(void **state) {
         json_decref(object);
 }
 
+static void bounds_the_number_of_values(void **state) {
+        static char text[2 * JSON_VALUES_MAX + 100] = "{\"a\":[0";
+        size_t used = strlen(text);
+        struct err e;
+        (void)state;
+        for (int i = 0; i < JSON_VALUES_MAX - 2; i++, used += 2)
+                memcpy(text + used, ",0", 2);
+        memcpy(text + used, "]}", 2);
+        json_t *object = parse(text, used + 2, &e);
+        assert_non_null(object);
+        json_decref(object);
+        memcpy(text + used, ",0]}", 4);
+        assert_null(parse(text, used + 4, &e));
+        assert_non_null(strstr(e.message, "20000"));
+}
+
 /* ---- fields */
 
 static json_t *name, *number, *whole, *flag, *list, *map, *any;
@@ -205,6 +221,7 @@ int main(void) {
                 cmocka_unit_test(takes_what_is_json),
                 cmocka_unit_test(names_a_duplicate),
                 cmocka_unit_test(bounds_depth),
+                cmocka_unit_test(bounds_the_number_of_values),
                 cmocka_unit_test(names_the_field_at_fault),
                 cmocka_unit_test(hands_out_members),
                 cmocka_unit_test(puts_the_place_before_the_name),
