@@ -21,8 +21,10 @@ def _erofs_compresses():
     return "lz4hc" in out.stdout + out.stderr
 
 
-def choose():
+def choose(wanted=None):
     """("image.erofs" | "image.squashfs" | None, why)."""
+    if wanted:
+        return None if wanted == "folder" else "image." + wanted, "asked for " + wanted
     if _erofs_compresses() and _kernel_has("erofs"):
         return "image.erofs", "lz4hc"
     why = "this kernel has no erofs" if _erofs_compresses() else "mkfs.erofs with lz4hc is missing (package erofs-utils)"
@@ -38,7 +40,7 @@ def pack(root, target, epoch):
         command = ["mkfs.erofs", "-zlz4hc,6", "-C65536", f"-T{epoch}", f"-U{UUID}", "--all-root", "-x-1", target, root]
         env = dict(os.environ)
     else:
-        command = ["mksquashfs", root, target, "-comp", "zstd", "-Xcompression-level", "15", "-all-root", "-no-xattrs",
+        command = ["mksquashfs", root, target, "-comp", "zstd", "-Xcompression-level", "9", "-all-root", "-no-xattrs",
                    "-noappend", "-no-progress", "-quiet"]
         env = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch)}
     done = subprocess.run(command, env=env, stdout=log, stderr=subprocess.STDOUT, text=True)
