@@ -1,0 +1,248 @@
+"""What the documentation shows happens: its commands run against the service and answer what stands below them."""
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from docs import pages
+from docs.pages import Page
+from support.service import PROGRAM
+
+PAGES = [page for page in pages.all_pages() if any("run" in block.marks for block in page.blocks)]
+SNIPPETS = [block for page in pages.all_pages() for block in page.blocks if block.language == "python"]
+ADDRESS = "http://127.0.0.1:8080"
+
+# What differs from run to run: of the same kind is enough.
+VARYING = {"run_id", "sandbox_id", "file_id", "id", "created_at", "key"}
+MEASURED = {"start_ms", "wall_ms", "cpu_ms", "queue_ms", "max_memory_bytes", "uptime_s"}
+
+
+# ---- comparing
+
+
+def shape(text):
+    """Letters and digits do not count, but a name in front of "_" does: run_01M8…, 2026-11-30T…"""
+    prefix, mark, rest = text.rpartition("_")
+    return prefix + mark + re.sub(r"[0-9A-Za-z]", "x", rest)
+
+
+def differences(expected, actual, where="answer", name=None):
+    if type(expected) is not type(actual) and not (name in MEASURED and isinstance(actual, (int, float))):
+        return [f"{where} is {actual!r} instead of {expected!r}"]
+    if isinstance(expected, dict):
+        found = [f"{where} has no {key!r}" for key in expected.keys() - actual.keys()]
+        found += [f"{where} has a {key!r} that is not shown" for key in actual.keys() - expected.keys()]
+        for key in expected.keys() & actual.keys():
+            found += differences(expected[key], actual[key], f"{where}.{key}", key)
+        return found
+    if isinstance(expected, list):
+        if len(expected) != len(actual):
+            return [f"{where} has {len(actual)} entries instead of {len(expected)}"]
+        return [text for i, pair in enumerate(zip(expected, actual)) for text in differences(*pair, f"{where}[{i}]")]
+    if name in MEASURED:
+        return [] if actual >= 0 else [f"{where} is negative"]
+    if isinstance(expected, str) and (name in VARYING or expected.startswith("csk_")):
+        return [] if shape(expected) == shape(actual) else [f"{where} is {actual!r}, unlike {expected!r}"]
+    return [] if expected == actual else [f"{where} is {actual!r} instead of {expected!r}"]
+
+
+def text_differs(expected, actual):
+    pattern = ".*".join(re.escape(part) for part in expected.strip().split("..."))
+    return [] if re.fullmatch(pattern, actual.strip(), re.S) else [f"printed {actual!r} instead of {expected!r}"]
+
+
+# ---- running
+
+
+def checkout_like(folder, service):
+    """A folder that looks like a checkout in which `make run` was called, with this service running."""
+    for entry in pages.REPOSITORY.iterdir():
+        if entry.name not in ("build", ".git"):
+            (folder / entry.name).symlink_to(entry)
+    (folder / "build" / "data").mkdir(parents=True)
+    for entry in PROGRAM.parent.iterdir():
+        if entry.name != "data":
+            (folder / "build" / entry.name).symlink_to(entry)
+    (folder / "build" / "data" / "admin-key").write_text(service.key + "\n")
+    return folder
+
+
+def script_of(page, outputs):
+    """All runnable blocks in one shell, as a reader would type them; what each prints goes to a file of its own."""
+    lines = ["set -euo pipefail"]
+    for block in page.blocks:
+        if "run" in block.marks:
+            lines.append(f"exec >'{outputs}/{block.line}'")
+            lines.append("set +e" if "any-status" in block.marks else "set -e")
+            lines.append(block.text.rstrip("\n"))
+            lines.append(f": >'{outputs}/{block.line}.done'")
+    return "\n".join(lines) + "\n"
+
+
+def try_page(page, service, folder):
+    """Complaints about a page."""
+    outputs = folder / "outputs"
+    outputs.mkdir()
+    work = folder / "checkout"
+    work.mkdir()
+    script = script_of(page, outputs).replace(ADDRESS, service.url)
+    environment = {**service.environment, "HOME": str(folder), "SANDBOX_URL": service.url, "SANDBOX_KEY": service.key,
+                   "SANDBOX_DATA_DIR": str(work / "build" / "data")}
+    done = subprocess.run(["bash", "-c", script], cwd=checkout_like(work, service), env=environment, timeout=120,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    complaints = []
+    for block in page.blocks:
+        if "run" in block.marks and not (outputs / f"{block.line}.done").exists():
+            return complaints + [f"{block.place}: failed: {done.stderr[-2000:]}"]
+        shown_for = block.follows
+        if shown_for is None or "run" not in shown_for.marks or block.language not in ("json", "text"):
+            continue
+        output = (outputs / str(shown_for.line)).read_text()
+        try:
+            found = differences(json.loads(block.text), json.loads(output)) if block.language == "json" else \
+                text_differs(block.text, output)
+        except ValueError as problem:
+            found = [f"no JSON ({problem}): {output[:500]!r}"]
+        complaints += [f"{block.place}: {text}" for text in found]
+    return complaints
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_commands_do_what_is_shown(page, service, tmp_path):
+    assert try_page(page, service, tmp_path) == []
+
+
+@pytest.mark.parametrize("block", SNIPPETS, ids=[block.place for block in SNIPPETS])
+def test_snippets_run(block, service):
+    reply = service.execute(block.text)
+    assert reply.outcome == "ok", reply
+
+
+def test_the_readme_shows_a_run():
+    readme = next(page for page in PAGES if page.name == "README.md")
+    answers = [block for block in readme.blocks if block.language == "json" and block.follows]
+    assert any("/v1/execute" in block.follows.text and "run" in block.follows.marks for block in answers)
+
+
+# ---- the control
+
+WRONG = """
+```sh run
+KEY=$(cat build/data/admin-key)
+curl -s -H "Authorization: Bearer $KEY" --json '{"code": "print(1)", "timeout_s": 90}' http://127.0.0.1:8080/v1/execute
+```
+```json
+{"error": {"type": "invalid_request", "message": "Anything else.", "param": "timeout_s", "more": 1}}
+```
+```sh run any-status
+false
+```
+```sh run
+echo one; echo two
+```
+```text
+one
+...
+three
+```
+```sh run
+false
+```
+"""
+
+
+def test_the_control_wrong_answers_are_noticed(service, tmp_path):
+    path = tmp_path / "wrong.md"
+    path.write_text(WRONG)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    complaints = try_page(Page(path, tmp_path), service, folder)
+    assert len(complaints) == 4, complaints
+    assert "answer.error has no 'more'" in complaints[0] and "answer.error.message is" in complaints[1]
+    assert "printed 'one\\ntwo\\n'" in complaints[2] and complaints[3].startswith("wrong.md:21: failed")
+
+
+def test_the_control_of_the_comparison():
+    real = {"run_id": "run_01M8NTP2DC970CBMG4VSRH47YS", "usage": {"wall_ms": 3, "cpu_ms": 1.5}, "files": [1, 2], "hint": None}
+    assert differences({**real, "run_id": "run_01M8NTP2DC970CBMG4VSRH47YT", "usage": {"wall_ms": 9.1, "cpu_ms": 0}}, real) == []
+    assert differences({**real, "run_id": "sbx_01M8NTP2DC970CBMG4VSRH47YS"}, real)
+    assert differences({**real, "files": [1]}, real) and differences({**real, "files": [1, 3]}, real)
+    assert differences({**real, "hint": ""}, real) and differences({**real, "usage": {"wall_ms": 3}}, real)
+
+
+# ---- limits and troubles, as the service has them
+
+MIB = 1 << 20
+LIMITS = {  # of GET /v1/environment: (row of the README's table, what has to stand there)
+    "timeout_s": ("time", lambda value: f"{value} s by default"),
+    "timeout_max_s": ("time", lambda value: f"{value} s at most"),
+    "memory_bytes": ("memory", lambda value: f"{value // MIB} MiB"),
+    "cpu_percent": ("CPU", lambda value: {100: "one"}[value]),
+    "processes": ("processes and threads", str),
+    "working_directory_bytes": ("working directory `/mnt/data`", lambda value: f"{value // MIB} MiB"),
+    "tmp_bytes": ("`/tmp`, HOME, `/dev/shm`", lambda value: f"{value // MIB} MiB each"),
+    "shared_memory_bytes": ("`/tmp`, HOME, `/dev/shm`", lambda value: f"{value // MIB} MiB each"),
+    "output_keep_bytes": ("output kept", lambda value: f"{value // MIB} MiB each"),
+    "output_max_bytes": ("output kept", lambda value: f"ended at {value // MIB} MiB"),
+    "file_bytes": ("files handed back", lambda value: f"{value // MIB} MiB each"),
+    "files_bytes": ("files handed back", lambda value: f", {value // MIB} MiB and"),
+    "files": ("files handed back", lambda value: f"and {value} files"),
+    "input_files": ("input files", lambda value: f"{value}, "),
+}
+ELSEWHERE = {"open_files", "body_bytes"}
+
+
+def test_the_readme_s_limits_are_those_in_force(service):
+    readme = (pages.REPOSITORY / "README.md").read_text()
+    rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", readme.split("## What a sandbox has")[1].split("\n## ")[0], re.M))
+    limits = service.get("/v1/environment").json["limits"]
+    assert limits.keys() == LIMITS.keys() | ELSEWHERE
+    wrong = [name for name, (row, text) in LIMITS.items() if text(limits[name]) not in rows.get(row, "")]
+    assert wrong == [], rows
+
+
+TROUBLES = [  # (what somebody runs, more of the request, what the page must show of the exception, or None)
+    ("import requests", {}, "ModuleNotFoundError: No module named 'requests'"),
+    ("import urllib.request; urllib.request.urlopen('http://example.com')", {},
+     "URLError: <urlopen error [Errno -2] Name or service not known>"),
+    ("import socket; socket.socket()", {}, "OSError: [Errno 97] Address family not supported by protocol"),
+    ("open('/mnt/data/f', 'wb').write(bytes(5 << 20))", {}, None),
+    ("f = open('/tmp/f', 'wb', 0)\nfor _ in range(65): f.write(bytes(1 << 20))", {}, "OSError: [Errno 28] No space left on device"),
+    ("open('/usr/x', 'w')", {}, "OSError: [Errno 30] Read-only file system"),
+    ("input()", {}, "EOFError: EOF when reading a line"),
+    ("import threading, time\nfor _ in range(200): threading.Thread(target=time.sleep, args=(1,), daemon=True).start()", {},
+     "RuntimeError: can't start new thread"),
+    ("frame.head()", {}, "NameError"),
+    ("!pip install requests", {}, "SyntaxError"),
+    ("import os; os.unshare(os.CLONE_NEWNS)", {}, "PermissionError: [Errno 1] Operation not permitted"),
+    ("bytearray(600 << 20)", {}, "MemoryError"),
+]
+
+
+@pytest.mark.parametrize("code, fields, shown", TROUBLES, ids=[code.split("\n")[0][:40] for code, _, _ in TROUBLES])
+def test_troubles_are_explained_as_documented(code, fields, shown, service):
+    page = Page(pages.REPOSITORY / "docs" / "run-code.md")
+    reply = service.execute(code, **fields)
+    assert reply.hint in {text for _, text in page.quotations()}, reply
+    if shown and reply.outcome != "out_of_memory":
+        assert shown.partition(": ")[2] in reply.stderr and shown.partition(": ")[0] in reply.stderr
+        assert shown in page.text
+
+
+REFUSED = [
+    {"code": "1", "timeout": 5},
+    {"code": "a\0b"},
+    {"code": "1", "files": [{"name": "data.csv", "content": "1"}, {"name": "data.csv", "content": "2"}]},
+    {"code": "1", "files": [{"name": "../data.csv", "content": "1"}]},
+    {"code": "1", "timeout_s": 90},
+]
+
+
+@pytest.mark.parametrize("body", REFUSED, ids=[json.dumps(body)[:60] for body in REFUSED])
+def test_refusals_are_worded_as_documented(body, service):
+    response = service.post(body=body)
+    assert response.status == 400
+    message, page = response.error["message"], (pages.REPOSITORY / "docs" / "run-code.md").read_text()
+    assert f"> {message}\n" in page or json.dumps(message) in page
