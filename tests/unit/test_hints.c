@@ -59,6 +59,7 @@ static const struct {
         {TRACEBACK "KeyError: 'x'\n\nDuring handling of the above exception, another exception occurred:\n\n" TRACEBACK
                    "NameError: name 'df' is not defined\n",
          "fresh interpreter"},
+        {TRACEBACK "NameError: name 'df' is not defined\nsomething that was printed at exit\n", "fresh interpreter"},
         {"findfont: Font family 'Arial' not found.\n", "WenQuanYi"},
         {"main.py:4: UserWarning: Glyph 20320 (\\N{CJK}) missing from font(s) DejaVu Sans.\n", "WenQuanYi"},
 };

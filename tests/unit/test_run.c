@@ -19,6 +19,7 @@
 #include "fake_sandbox.h"
 
 struct fixture {
+        unsigned descriptors;
         struct loop *loop;
         struct run *run;
         struct fake_sandbox sandbox;
@@ -117,9 +118,17 @@ static void turn(struct fixture *f) {
         turn_for(f, 3 * NS_PER_MS);
 }
 
+static unsigned open_descriptors(void) {
+        unsigned count = 0;
+        for (int fd = 0; fd < 256; fd++)
+                count += fcntl(fd, F_GETFD) >= 0;
+        return count;
+}
+
 static int setup(void **state) {
         static struct fixture f;
         f = (struct fixture){
+                .descriptors = open_descriptors(),
                 .sandbox = {-1, -1, -1, -1},
                 .request = {.code = "print(1)", .code_length = 8, .timeout_ms = 20000, .inline_files = true, .lane = "p"},
                 .limits = {1 << 20, 64 << 20},
@@ -134,6 +143,7 @@ static int teardown(void **state) {
         run_free(f->run);
         fake_sandbox_close(&f->sandbox);
         loop_free(f->loop);
+        assert_int_equal(open_descriptors(), f->descriptors); /* whatever happened, nothing is left open */
         return 0;
 }
 
@@ -274,6 +284,7 @@ static void large_code_goes_out_piece_by_piece(void **state) {
         f->request.code_length = length;
         begin(f);
         lease(f);
+        assert_int_equal(f->run->claim.stdin_fd, -1); /* it goes with the first piece and with no other */
         close(receive_code(f, code, length + 1));
         assert_memory_equal(code, source, length);
         fake_frame(f->sandbox.claim, FRAME_STARTED, NULL, 0);
