@@ -2,9 +2,8 @@
  * Strict decoding of JSON bodies by tables of fields.
  *
  * Runs in the api process; the bytes come from the network. Refused, each with a message that says what and where:
- * duplicate keys, invalid UTF-8, lone surrogates, nesting deeper than JSON_DEPTH_MAX, more than
- * JSON_VALUES_MAX values, unknown fields, wrong types, NUL in
- * strings, values out of range. `null` for an optional field counts as left out.
+ * duplicate keys, invalid UTF-8, lone surrogates, nesting deeper than JSON_DEPTH_MAX, more than JSON_VALUES_MAX values,
+ * unknown fields, wrong types, NUL in strings, values out of range. `null` for an optional field counts as left out.
  */
 #pragma once
 

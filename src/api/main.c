@@ -64,12 +64,16 @@ static int check_descriptors(struct err *e) {
         return 0;
 }
 
-/* The key must not stay in this process's memory, from where a flaw could send it. */
-static void forget_admin_key(void) {
-        char *value = getenv("SANDBOX_ADMIN_KEY");
-        if (value)
-                explicit_bzero(value, strlen(value));
-        unsetenv("SANDBOX_ADMIN_KEY");
+/*
+ * Whatever secrets the operator has in the environment must not stay in this process's memory, from where a flaw could
+ * send them. Settings are copies, and the admin key was used.
+ */
+static void forget_environment(struct config *config) {
+        for (char **variable = environ; *variable; variable++)
+                explicit_bzero(*variable, strlen(*variable));
+        clearenv();
+        if (config->admin_key)
+                explicit_bzero(config->admin_key, strlen(config->admin_key));
 }
 
 static void raise_descriptor_limit(void) {
@@ -95,9 +99,7 @@ static int open_with_privilege(struct api *api, struct config *config, struct op
         if (r < 0)
                 return r;
         opened->key_given = config->admin_key && *config->admin_key;
-        if (config->admin_key)
-                explicit_bzero(config->admin_key, strlen(config->admin_key));
-        forget_admin_key();
+        forget_environment(config);
         raise_descriptor_limit();
         signal(SIGPIPE, SIG_IGN);
         close_fd(&opened->datadir.fd);

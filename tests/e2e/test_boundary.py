@@ -16,10 +16,11 @@ def test_it_is_another_user_without_any_privilege(service):
     assert api.status["NoNewPrivs"] == "1" and api.status["Seccomp"] == "2"
 
 
-def test_its_root_is_the_data_folder(service):
+def test_its_root_is_a_folder_of_its_own_in_the_data_folder(service):
     root = os.stat(service.api.proc / "root")
-    data = os.stat(service.data_dir)
-    assert (root.st_dev, root.st_ino) == (data.st_dev, data.st_ino)
+    folder = os.stat(service.data_dir / "service")
+    assert (root.st_dev, root.st_ino) == (folder.st_dev, folder.st_ino)
+    assert folder.st_uid == service.api.uids[0] and stat.S_IMODE(folder.st_mode) == 0o700
 
 
 def test_it_holds_no_descriptor_of_the_spawner_s_files(service):
