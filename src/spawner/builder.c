@@ -84,6 +84,7 @@ static int report_clone(int orders, int pidfd) {
 }
 
 static _Noreturn void build(const struct sandbox *sandbox, int orders, int work) {
+        sandbox_close_inside_ends(sandbox->spawner); /* of the others: this one is not listed yet */
         int r = outer_enter(sandbox->spawner, 0);
         if (r < 0) {
                 step_report_send(orders, REPORT_FAILED, STEP_IDENTITY, -r);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +43,9 @@ void reap_on_signal(void *data, int signal_number) {
         pid_t pid;
         int status;
         (void)signal_number;
+        /* A short run can be over before its claim has been read, which was sent before its code. */
+        if (spawner->api_source)
+                requests_on_readable(spawner, spawner->api_fd, EPOLLIN);
         while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
                 if (sandbox_reaped(spawner, pid, status) || template_reaped(spawner, pid, status))
                         continue;

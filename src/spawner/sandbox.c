@@ -75,6 +75,11 @@ static void close_inside_ends(struct sandbox *s) {
         close_fd(&s->main_report_inside);
 }
 
+void sandbox_close_inside_ends(const struct spawner *spawner) {
+        for (struct sandbox *s = spawner->sandboxes; s; s = s->next)
+                close_inside_ends(s);
+}
+
 static void release(struct sandbox *s) {
         struct loop *loop = s->spawner->loop;
         loop_remove(loop, &s->init_source);

@@ -74,6 +74,12 @@ void sandbox_forked(struct sandbox *sandbox, int error, int main_pidfd);
 /* A template is ready: those that wait for one go on. */
 void sandbox_serve_waiting(struct spawner *spawner);
 
+/*
+ * In a child that the spawner has forked: closes its copies of the ends that go into sandboxes. Until it executes something
+ * else it would keep their channels open, and the end of a run that meanwhile is over unseen.
+ */
+void sandbox_close_inside_ends(const struct spawner *spawner);
+
 /* A child of the spawner has died; true if it was one of a sandbox's. */
 bool sandbox_reaped(struct spawner *spawner, pid_t pid, int wait_status);
 
