@@ -34,9 +34,9 @@ static uint64_t instance_number(const char *data_dir) {
 }
 
 static int make_run_dir(struct spawner *spawner, struct err *e) {
-        if (mkdir("/run/code-sandbox", 0755) < 0 && errno != EEXIST)
-                return err_set(e, -errno, "cannot make /run/code-sandbox: %s", strerror(errno));
-        snprintf(spawner->run_dir, sizeof(spawner->run_dir), "/run/code-sandbox/%016llx",
+        if (mkdir(RUN_PARENT, 0755) < 0 && errno != EEXIST)
+                return err_set(e, -errno, "cannot make " RUN_PARENT ": %s", strerror(errno));
+        snprintf(spawner->run_dir, sizeof(spawner->run_dir), RUN_PARENT "/%016llx",
                  (unsigned long long)instance_number(spawner->config.data_dir));
         if (mkdir(spawner->run_dir, 0700) < 0 && errno != EEXIST)
                 return err_set(e, -errno, "cannot make %s: %s", spawner->run_dir, strerror(errno));

@@ -81,6 +81,7 @@ static void clean_up(struct spawner *spawner) {
                 umount2(spawner->image_dir, MNT_DETACH);
                 umount2(spawner->run_dir, MNT_DETACH);
                 rmdir(spawner->run_dir);
+                rmdir(RUN_PARENT); /* fails while another service has its folder there */
         }
 }
 

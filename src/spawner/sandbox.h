@@ -75,8 +75,8 @@ void sandbox_forked(struct sandbox *sandbox, int error, int main_pidfd);
 void sandbox_serve_waiting(struct spawner *spawner);
 
 /*
- * In a child that the spawner has forked: closes its copies of the ends that go into sandboxes. Until it executes something
- * else it would keep their channels open, and the end of a run that meanwhile is over unseen.
+ * In a child that the spawner has forked: closes its copies of the ends that go into sandboxes. Until it executes
+ * something else it would keep their channels open, and the end of a run that meanwhile is over unseen.
  */
 void sandbox_close_inside_ends(const struct spawner *spawner);
 

@@ -19,6 +19,8 @@
 struct sandbox;
 struct template;
 
+#define RUN_PARENT "/run/code-sandbox"
+
 struct spawner {
         struct config config;
         struct loop *loop;
