@@ -39,13 +39,13 @@ def test_output_comes_while_the_snippet_runs(cli):
     assert process.wait(20) == 0
 
 
-@pytest.mark.parametrize("code, exit_code, words", [
-    ("print('before')\nwhile True: pass", 124, "time is up"),
-    ("print('before')\nx = []\nwhile True: x.append(bytearray(10**7))", 137, "out of memory"),
-    ("print('before')\nimport os\nos.kill(os.getpid(), 11)", 139, "signal 11"),
-])
-def test_limits(cli, code, exit_code, words):
-    result = cli("run", "--timeout", "5", "-c", code, timeout=60)
+@pytest.mark.parametrize("code, seconds, exit_code, words", [
+    ("while True: pass", "2", 124, "time is up"),
+    ("x = []\nwhile True: x.append(bytearray(10**7))", "40", 137, "out of memory"),
+    ("import os\nos.kill(os.getpid(), 11)", "40", 139, "signal 11"),
+], ids=["time", "memory", "signal"])
+def test_limits(cli, code, seconds, exit_code, words):
+    result = cli("run", "--timeout", seconds, "-c", f"print('before')\n{code}", timeout=60)
     assert (result.code, result.stdout) == (exit_code, b"before\n")
     assert words in result.stderr
 
