@@ -14,7 +14,7 @@
 #include "run/work_channel.h"
 
 struct rendered {
-        char *json; /* one object */
+        char *json; /* one object; not NUL-terminated */
         size_t length;
 };
 

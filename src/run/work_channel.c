@@ -166,7 +166,7 @@ static int send_frame(struct work_channel *channel) {
                 memcpy(start, &end, sizeof(end));
 
         while (channel->sent < start_length + rest_length) {
-                ssize_t sent = send_from(channel, start, start_length, input ? input->bytes : NULL, rest_length);
+                ssize_t sent = send_from(channel, start, start_length, rest_length > 0 ? input->bytes : "", rest_length);
                 if (sent < 0 && errno == EINTR)
                         continue;
                 if (sent < 0)
