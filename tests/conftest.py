@@ -10,6 +10,8 @@ import pytest
 from support import network
 from support.service import Service, private_mounts
 
+MIB = 1 << 20
+
 
 def pytest_configure(config):
     config.private_network = os.geteuid() == 0 and network.enter_private_namespace()
@@ -53,6 +55,19 @@ def outside(private_network, tmp_path_factory):
     other = network.Outside(tmp_path_factory.mktemp("outside"))
     yield other
     other.close()
+
+
+@pytest.fixture(scope="session")
+def small(make_service):
+    """A second service whose limits are small enough to reach. Starting one costs some ten seconds of CPU time, most of
+    it the template's imports: tests share it, and leave it at rest."""
+    running = make_service({
+        "SANDBOX_WARM_POOL": 2, "SANDBOX_MAX_CONCURRENT": 2, "SANDBOX_QUEUE_MAX": 3, "SANDBOX_QUEUE_TIMEOUT_SECONDS": 4,
+        "SANDBOX_TEMPLATE_MAX_FORKS": 60, "SANDBOX_BODY_MAX_BYTES": 256 * MIB, "SANDBOX_CONNECTIONS_PER_ADDRESS": 64,
+    })
+    yield running
+    assert running.stop() == 0
+    assert not running.leaks.found, running.leaks.found
 
 
 @pytest.fixture(scope="session")

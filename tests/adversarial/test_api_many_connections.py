@@ -4,18 +4,16 @@ import socket
 from support.host import wait_until
 
 
-def test_still_answers(make_service):
-    service = make_service({"SANDBOX_WARM_POOL": 1, "SANDBOX_CONNECTIONS_PER_ADDRESS": 64})
-    before = len(service.api.descriptors)
+def test_still_answers(small):
+    before = len(small.api.descriptors)
     sockets = []
     for _ in range(400):
         try:
-            sockets.append(socket.create_connection((service.address, service.port), timeout=2))
+            sockets.append(socket.create_connection((small.address, small.port), timeout=2))
         except OSError:
             break
-    assert len(service.api.descriptors) <= before + 64 + 10, "the limit per address holds"
+    assert len(small.api.descriptors) <= before + 64 + 10, "the limit per address holds"
     for sock in sockets:
         sock.close()
-    assert wait_until(lambda: len(service.api.descriptors) <= before + 2, 5)
-    assert service.run("print(1)").stdout == "1\n"
-    service.stop()
+    assert wait_until(lambda: len(small.api.descriptors) <= before + 2, 5)
+    assert small.run("print(1)").stdout == "1\n"

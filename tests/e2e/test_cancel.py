@@ -7,6 +7,7 @@ import time
 import pytest
 
 from support.host import wait_until
+from support.service import PROCESSES_PER_ROOM
 
 
 def send(service, code, **fields):
@@ -25,7 +26,7 @@ def reset(sock):
 
 
 def running_room(service):
-    return wait_until(lambda: next((room for room in service.rooms().values() if len(room) >= 3), None), 10)
+    return wait_until(lambda: next((room for room in service.rooms().values() if len(room) > PROCESSES_PER_ROOM), None), 10)
 
 
 BUSY = "import subprocess, time; subprocess.Popen(['sleep', '99'], start_new_session=True); time.sleep(99)"
@@ -60,23 +61,22 @@ def test_at_every_stage(service):
     service.wait_pool()
 
 
-def test_while_waiting_in_the_queue(make_service):
+def test_while_waiting_in_the_queue(small):
     """One that leaves the queue is never started, and its place is free."""
-    service = make_service({"SANDBOX_WARM_POOL": 1, "SANDBOX_MAX_CONCURRENT": 1, "SANDBOX_QUEUE_MAX": 2})
-    with service.hold() as run:
-        waiting = [send(service, "print(1)", timeout_s=5) for _ in range(2)]
+    with small.hold() as first, small.hold() as second:
+        waiting = [send(small, "print(1)", timeout_s=5) for _ in range(3)]
         time.sleep(0.3)
-        assert service.post(body={"code": "print(1)"}).status == 503
+        assert small.post(body={"code": "print(1)"}).status == 503
         for sock in waiting:
             reset(sock)
         time.sleep(0.3)
-        late = send(service, "print('late')")
+        late = send(small, "print('late')")
         time.sleep(0.2)
-        run.release()
+        first.release()
+        second.release()
         late.settimeout(10)
         assert b"late" in late.recv(65536)
-    service.wait_pool()
-    service.stop()
+    small.wait_pool()
 
 
 def test_with_large_inputs_on_their_way(service):

@@ -109,16 +109,14 @@ def test_a_file_where_a_folder_is_needed(service):
         assert response.status == 400 and "a" in response.error["message"]
 
 
-def test_inputs_that_do_not_fit_are_named_and_nothing_runs(make_service):
+def test_inputs_that_do_not_fit_are_named_and_nothing_runs(small):
     """More than the working directory holds: needs a larger body than the default allows."""
-    service = make_service({"SANDBOX_BODY_MAX_BYTES": 256 * MIB, "SANDBOX_WARM_POOL": 1})
     block = bytes_file("x", b"x" * (30 * MIB))["content_base64"]
     files = [{"name": f"f{number}", "content_base64": block} for number in range(5)]
-    response = service.post(body={"code": "print(1)", "files": files})
+    response = small.post(body={"code": "print(1)", "files": files})
     assert response.status == 400
     assert response.error["param"] == "files[4]"
     assert '"f4"' in response.error["message"] and "128 MiB" in response.error["message"]
-    service.stop()
 
 
 @pytest.mark.parametrize("text", ["", "one line\n", "no newline", "ü€😀\n", "a\0b", "x" * 300_000])

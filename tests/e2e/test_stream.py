@@ -115,7 +115,7 @@ def test_a_client_that_goes_away_ends_the_run(service):
         time.sleep(100)
         """, timeout_s=30)
     stream.until("stdout")
-    room = wait_until(lambda: next((room for room in service.rooms().values() if len(room) >= 5), None))
+    room = wait_until(lambda: next((room for room in service.rooms().values() if len(room) >= 6), None))
     assert room
     stream.close()
     began = time.monotonic()

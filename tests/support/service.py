@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("SANDBOX_TEST_PROGRAM", REPOSITORY / "build" / "sandboxd"))
 ROOTFS = PROGRAM.parent / "image" / "rootfs"
 WARM_POOL = 3
-PROCESSES_PER_ROOM = 2  # its init and the parked interpreter
+PROCESSES_PER_ROOM = 3  # its init, the parked interpreter, and the keeper of that one's memory
 ROOM_DEPTH = 3  # PID namespaces: the host's, the outer one of all sandboxes, the room's
 PR_SET_PDEATHSIG = 1
 libc = ctypes.CDLL(None, use_errno=True)
@@ -93,22 +93,25 @@ class Service(Client):
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=die_with_parent)
         return self
 
-    def start(self, seconds=90):
+    def start(self, seconds=180):
         self.spawn()
         self.wait_ready(seconds)
         self.wait_pool()
         return self
 
-    def wait_ready(self, seconds=90):
+    def wait_ready(self, seconds=180):
         def ready():
-            if self.process.poll() is not None:
-                raise AssertionError(f"the service ended with {self.process.returncode}:\n{self.log_tail()}")
+            self.fail_if_ended()
             try:
                 return self.get("/readyz", key=None, timeout=5).status == 200
             except OSError:
                 return False
 
         assert wait_until(ready, seconds, 0.05), f"not ready after {seconds} s:\n{self.log_tail()}"
+
+    def fail_if_ended(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"the service ended with {self.process.returncode}:\n{self.log_tail()}")
 
     def wait_pool(self, seconds=30):
         """Until the pool is full and every room holds what a parked one holds, nothing else."""
