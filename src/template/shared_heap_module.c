@@ -22,6 +22,7 @@
 #include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* ---- immortal objects ---- */
@@ -61,16 +62,31 @@ static int make_immortal(PyObject *object, void *data) {
         return 0;
 }
 
-/* Only for attributes that hand out an object which they keep. */
+/*
+ * Only for attributes that hand out an object which they keep. The reference that came with it is given back before the
+ * object is made immortal: these macros may be those of an older version, which count immortal objects as well, and a
+ * count that is off by one is written to when it is next used. For an object that is immortal already nothing was counted.
+ */
 static void take_attributes(struct walk *walk, PyObject *object, const char *const *names) {
         for (; *names; names++) {
                 PyObject *value = PyObject_GetAttrString(object, *names);
-                if (value)
-                        make_immortal(value, walk);
-                else
+                if (!value) {
                         PyErr_Clear();
-                Py_XDECREF(value);
+                        continue;
+                }
+                if (is_immortal(value))
+                        continue;
+                Py_DECREF(value);
+                make_immortal(value, walk);
         }
+}
+
+/* ISO C has no conversion between pointers to objects and to functions; POSIX has them of one size. */
+static traverseproc traversal_of(PyTypeObject *type) {
+        void *slot = PyType_GetSlot(type, Py_tp_traverse);
+        traverseproc traverse;
+        memcpy(&traverse, &slot, sizeof(traverse));
+        return traverse;
 }
 
 /* Types that are not made at run time have no use for the collector; their namespace is reached by its read-only view. */
@@ -82,7 +98,7 @@ static void walk_static_type(struct walk *walk, PyObject *type) {
                 PyErr_Clear();
                 return;
         }
-        traverseproc traverse = (traverseproc)PyType_GetSlot(Py_TYPE(view), Py_tp_traverse);
+        traverseproc traverse = traversal_of(Py_TYPE(view));
         if (traverse)
                 traverse(view, make_immortal, walk);
         Py_DECREF(view);
@@ -110,7 +126,7 @@ static void walk_from(struct walk *walk, PyObject *object) {
                 }
         }
         if (PyType_HasFeature(type, Py_TPFLAGS_HAVE_GC)) {
-                traverseproc traverse = (traverseproc)PyType_GetSlot(type, Py_tp_traverse);
+                traverseproc traverse = traversal_of(type);
                 if (traverse)
                         traverse(object, make_immortal, walk);
         }
