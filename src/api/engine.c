@@ -1,9 +1,9 @@
 /*
  * The run engine: brings together the queue, the pool, the runs and the spawner; see engine.h.
  *
- * Runs in the api process. Decisions are made in sched/, a run drives itself in run/; this file carries news from one to
- * the other. Runs call back into it from the depth of their own callbacks, so what they ask for is only noted there; what
- * could free or restart a run happens in on_tidy, from the loop.
+ * Runs in the api process. Decisions are made in sched/, a run drives itself in run/; this file carries news from one
+ * to the other. Runs call back into it from the depth of their own callbacks, so what they ask for is only noted there;
+ * what could free or restart a run happens in on_tidy, from the loop.
  */
 #include "api/engine_private.h"
 
@@ -189,7 +189,8 @@ static void on_alarm(void *data) {
         pump(engine);
 }
 
-/* One timer serves everything that is due some time; one that rings too early does no harm and costs less than moving it. */
+/* One timer serves everything that is due some time; one that rings too early does no harm and costs less than moving
+ * it. */
 static void set_alarm(struct engine *engine, uint64_t now_ns) {
         uint64_t queue = admission_next_ns(&engine->admission);
         uint64_t due = pool_next_ns(&engine->pool, admission_demand(&engine->admission), now_ns);

@@ -20,36 +20,35 @@ bool engine_is_ready(const struct engine *engine) {
                (engine->template.state == SPAWN_TEMPLATE_SERVING || engine->pool.parked > 0);
 }
 
+static json_t *pool_status(const struct engine *engine) {
+        const struct pool *pool = &engine->pool;
+        return json_pack("{s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I}", "target", (int)pool->settings.target, "parked",
+                         (int)pool->parked, "creating", (int)pool->creating, "retiring", (int)pool->retiring,
+                         "created_total", (json_int_t)pool->created_total, "failed_total",
+                         (json_int_t)pool->failed_total, "warm_claims_total", (json_int_t)engine->warm_claims,
+                         "cold_claims_total", (json_int_t)engine->cold_claims);
+}
+
+static json_t *runs_status(const struct engine *engine) {
+        const struct admission *admission = &engine->admission;
+        return json_pack("{s:i, s:i, s:i, s:i, s:I, s:I}", "running", (int)admission->running, "max_concurrent",
+                         (int)admission->settings.running_max, "queued", (int)admission->waiting, "queue_max",
+                         (int)admission->settings.queue_max, "refused_total", (json_int_t)admission->refused_total,
+                         "expired_total", (json_int_t)admission->expired_total);
+}
+
+static json_t *template_status(const struct engine *engine) {
+        const struct spawn_template_news *template = &engine->template;
+        return json_pack("{s:s, s:I, s:I}", "state", template_state_name(template->state), "generation",
+                         (json_int_t) template->generation, "forks", (json_int_t) template->forks);
+}
+
 json_t *engine_status(const struct engine *engine) {
         const struct pool *pool = &engine->pool;
-        const struct admission *admission = &engine->admission;
-        return json_pack(
-                "{s:b, s:{s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I}, s:{s:i, s:i, s:i, s:i, s:I, s:I}, s:{s:s, s:I, s:I}, "
-                "s:{s:i, s:i}}",
-                "ready", engine_is_ready(engine),                      //
-                "pool",                                                //
-                "target", (int)pool->settings.target,                  //
-                "parked", (int)pool->parked,                           //
-                "creating", (int)pool->creating,                       //
-                "retiring", (int)pool->retiring,                       //
-                "created_total", (json_int_t)pool->created_total,      //
-                "failed_total", (json_int_t)pool->failed_total,        //
-                "warm_claims_total", (json_int_t)engine->warm_claims,  //
-                "cold_claims_total", (json_int_t)engine->cold_claims,  //
-                "runs",                                                //
-                "running", (int)admission->running,                    //
-                "max_concurrent", (int)admission->settings.running_max, //
-                "queued", (int)admission->waiting,                     //
-                "queue_max", (int)admission->settings.queue_max,       //
-                "refused_total", (json_int_t)admission->refused_total, //
-                "expired_total", (json_int_t)admission->expired_total, //
-                "template",                                            //
-                "state", template_state_name(engine->template.state),  //
-                "generation", (json_int_t)engine->template.generation, //
-                "forks", (json_int_t)engine->template.forks,           //
-                "sandboxes",                                           //
-                "alive", (int)(pool->parked + pool->leased + pool->retiring), //
-                "max", (int)engine->sandboxes_max);
+        int alive = (int)(pool->parked + pool->leased + pool->retiring);
+        return json_pack("{s:b, s:o, s:o, s:o, s:{s:i, s:i}}", "ready", engine_is_ready(engine), "pool",
+                         pool_status(engine), "runs", runs_status(engine), "template", template_status(engine),
+                         "sandboxes", "alive", alive, "max", (int)engine->sandboxes_max);
 }
 
 void engine_update_metrics(struct engine *engine) {

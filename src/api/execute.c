@@ -64,8 +64,8 @@ static void note_end(const struct execution *execution, const struct run *run) {
                 metrics_observe_ns(metrics, METRIC_START_SECONDS, run->started_ns - run->claimed_ns);
         if (run->claimed_ns > 0)
                 metrics_observe_ns(metrics, METRIC_RUN_SECONDS, run->ended_ns - run->claimed_ns);
-        log_info("run ended", "request", execution->request->id, "project", execution->request->auth.project, "run", run->id,
-                 "sandbox", run->sandbox_id, "outcome", outcome, "exit_code", log_num(run->outcome.exit_code));
+        log_info("run ended", "request", execution->request->id, "project", execution->request->auth.project, "run",
+                 run->id, "sandbox", run->sandbox_id, "outcome", outcome, "exit_code", log_num(run->outcome.exit_code));
 }
 
 static void on_done(struct run *run, void *data) {
@@ -75,14 +75,16 @@ static void on_done(struct run *run, void *data) {
 
         execution->run = NULL;
         json_out_init(&out, 0);
-        execute_reply_write(&out, run, &execution->what, execution->api->config, engine_libraries(execution->api->engine));
+        execute_reply_write(&out, run, &execution->what, execution->api->config,
+                            engine_libraries(execution->api->engine));
         note_end(execution, run);
         if (out.failed)
                 json_out_deinit(&out);
         if (execution->what.stream) {
                 if (!out.bytes)
-                        execute_events_finish_error(&execution->events, run, "The service has no memory left for the reply.",
-                                                    execution_free, execution);
+                        execute_events_finish_error(&execution->events, run,
+                                                    "The service has no memory left for the reply.", execution_free,
+                                                    execution);
                 else
                         execute_events_finish(&execution->events, run, "done", &out, execution_free, execution);
                 return;
@@ -96,8 +98,8 @@ static void refuse_input(const struct run *run, struct http_request *request) {
         switch (run->input_error.error) {
         case ENOSPC:
                 snprintf(why, sizeof(why),
-                         "does not fit: the working directory holds 128 MiB and 16384 files and folders. Send fewer or "
-                         "smaller files");
+                         "does not fit: the working directory holds 128 MiB and 16384 files and folders. Send fewer "
+                         "or smaller files");
                 break;
         case ENOMEM:
                 snprintf(why, sizeof(why),
@@ -130,12 +132,14 @@ static void on_refused(struct run *run, void *data, enum run_refusal why) {
                 break;
         case RUN_REFUSED_QUEUE_FULL:
                 snprintf(text, sizeof(text),
-                         "All %lld places for running code are taken, and %lld requests wait already, which is the most.",
+                         "All %lld places for running code are taken, and %lld requests wait already, which is the "
+                         "most.",
                          (long long)config->max_concurrent, (long long)config->queue_max);
                 refuse_overloaded(execution, text);
                 break;
         case RUN_REFUSED_WAITED:
-                snprintf(text, sizeof(text), "No sandbox became free within %lld s.", (long long)config->queue_timeout_s);
+                snprintf(text, sizeof(text), "No sandbox became free within %lld s.",
+                         (long long)config->queue_timeout_s);
                 refuse_overloaded(execution, text);
                 break;
         case RUN_REFUSED_STOPPING:
@@ -161,8 +165,8 @@ static const struct run_handler handler = {
 static void on_gone(struct http_request *request, void *data) {
         struct execution *execution = data;
         if (execution->run) {
-                log_info("the client is gone; its run is ended", "request", request->id, "run", execution->run->id, "state",
-                         run_state_name(execution->run->machine.state));
+                log_info("the client is gone; its run is ended", "request", request->id, "run", execution->run->id,
+                         "state", run_state_name(execution->run->machine.state));
                 run_cancel(execution->run);
         }
         http_drop(request);

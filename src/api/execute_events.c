@@ -27,7 +27,7 @@ static void set_keep_alive(struct execute_events *events) {
         loop_add_timer(events->loop, KEEP_ALIVE_NS, on_keep_alive, events, &events->keep_alive);
 }
 
-/* The head of the reply, and the first event. Waiting for the first news keeps the error statuses possible until then. */
+/* The head of the reply, and the first event. It waits for the first news: until then an error can have its status. */
 static void begin(struct execute_events *events, const struct run *run) {
         struct json_out out;
         if (events->begun)
@@ -122,7 +122,8 @@ void execute_events_output(struct execute_events *events, struct run *run, enum 
         send_text(events, run, stream, joined, held + length);
 }
 
-void execute_events_item(struct execute_events *events, struct run *run, const char *event, const struct rendered *item) {
+void execute_events_item(struct execute_events *events, struct run *run, const char *event,
+                         const struct rendered *item) {
         struct json_out out;
         begin(events, run);
         json_out_init(&out, item->length + 64);
@@ -138,7 +139,8 @@ void execute_events_item(struct execute_events *events, struct run *run, const c
 static void send_cut_off(struct execute_events *events, struct run *run) {
         for (int i = 0; i < RUN_STREAMS; i++)
                 if (events->cut_off[i].length > 0)
-                        write_text(events, run, (enum run_stream)i, events->cut_off[i].bytes, events->cut_off[i].length);
+                        write_text(events, run, (enum run_stream)i, events->cut_off[i].bytes,
+                                   events->cut_off[i].length);
 }
 
 static void finish(struct execute_events *events) {

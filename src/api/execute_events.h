@@ -2,9 +2,9 @@
  * A run as server-sent events: what happens is told as it happens.
  *
  * Runs in the api process. Events: `start` (run_id, sandbox_id), `stdout` and `stderr` (text), `result` (a MIME map),
- * `file`, and `done` with the whole reply (or `error` with the body of an error reply, if the service itself failed); between them a comment every 15 seconds, so that proxies keep the connection.
- * A client that does not keep up stops the reading of the run's output, and so in the end the snippet's prints; the time
- * limit of the run goes on.
+ * `file`, and `done` with the whole reply (or `error` with the body of an error reply, if the service itself failed);
+ * between them a comment every 15 seconds, so that proxies keep the connection. A client that does not keep up stops
+ * the reading of the run's output, and so in the end the snippet's prints; the time limit of the run goes on.
  */
 #pragma once
 
@@ -39,11 +39,12 @@ void execute_events_deinit(struct execute_events *events);
 void execute_events_start(struct execute_events *events, struct run *run);
 void execute_events_output(struct execute_events *events, struct run *run, enum run_stream stream, const char *bytes,
                            size_t length);
-void execute_events_item(struct execute_events *events, struct run *run, const char *event, const struct rendered *item);
+void execute_events_item(struct execute_events *events, struct run *run, const char *event,
+                         const struct rendered *item);
 
 /*
- * The last event, which takes over the bytes of `data` (one JSON value), and the end of the reply; `ended` is called when
- * the request has had its terminal call, maybe at once.
+ * The last event, which takes over the bytes of `data` (one JSON value), and the end of the reply; `ended` is called
+ * when the request has had its terminal call, maybe at once.
  */
 void execute_events_finish(struct execute_events *events, struct run *run, const char *event, struct json_out *data,
                            void (*ended)(void *data), void *ended_data);

@@ -49,7 +49,8 @@ static void write_usage(struct json_out *out, const struct run *run) {
         json_out_close(out, '}');
 }
 
-static void write_hint(struct json_out *out, const struct run *run, const struct config *config, const char *libraries) {
+static void write_hint(struct json_out *out, const struct run *run, const struct config *config,
+                       const char *libraries) {
         char tail[HINT_STDERR_BYTES], hint[HINT_BYTES];
         struct hint_facts facts = {
                 .outcome = run->outcome.outcome,

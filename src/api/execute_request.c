@@ -36,8 +36,16 @@ static void make_table(struct table *table, const struct config *config) {
         double max_s = execute_max_timeout_ms(config) / 1000.0;
         snprintf(table->seconds, sizeof(table->seconds), "a number of seconds greater than 0 and at most %g", max_s);
         const struct json_field all[FIELDS] = {
-                {.name = "code", .want = JSON_WANT_STRING, .required = true, .max = CODE_BYTES_MAX, .value = &members->code},
-                {.name = "timeout_s", .want = JSON_WANT_NUMBER, .above_min = true, .max = max_s, .expected = table->seconds,
+                {.name = "code",
+                 .want = JSON_WANT_STRING,
+                 .required = true,
+                 .max = CODE_BYTES_MAX,
+                 .value = &members->code},
+                {.name = "timeout_s",
+                 .want = JSON_WANT_NUMBER,
+                 .above_min = true,
+                 .max = max_s,
+                 .expected = table->seconds,
                  .value = &members->timeout_s},
                 {.name = "agent", .want = JSON_WANT_STRING, .value = &members->agent},
                 {.name = "conversation_id", .want = JSON_WANT_STRING, .value = &members->conversation_id},
@@ -74,8 +82,8 @@ static int take_name(const json_t *value, const char *field, size_t max, const c
         for (size_t i = 0; good && i < length; i++)
                 good = isalnum((unsigned char)name[i]) || strchr(others, name[i]);
         if (!good)
-                return err_set_field(e, -EINVAL, field, "%s must be 1 to %zu characters of A-Z, a-z, 0-9 and %s.", field, max,
-                                     others);
+                return err_set_field(e, -EINVAL, field, "%s must be 1 to %zu characters of A-Z, a-z, 0-9 and %s.",
+                                     field, max, others);
         *ret = name;
         return 0;
 }
@@ -96,8 +104,8 @@ static int take_base64(struct execute_request *execute, size_t index, const json
         if (base64_decode(json_string_value(value), length, bytes, &input->size, &wrong) < 0) {
                 char why[160];
                 snprintf(why, sizeof(why),
-                         "is not valid base64 at character %zu: use the standard alphabet with padding and without line "
-                         "breaks, or send text as `content`",
+                         "is not valid base64 at character %zu: use the standard alphabet with padding and without "
+                         "line breaks, or send text as `content`",
                          wrong + 1);
                 return refuse_content(index, ".content_base64", input->name, e, why);
         }
@@ -119,7 +127,8 @@ static int take_file(struct execute_request *execute, size_t index, json_t *obje
         snprintf(where, sizeof(where), "files[%zu]", index);
         if (!json_is_object(object))
                 return err_set_field(e, -EINVAL, where,
-                                     "%s must be an object with `name` and one of `content` and `content_base64`.", where);
+                                     "%s must be an object with `name` and one of `content` and `content_base64`.",
+                                     where);
         snprintf(where, sizeof(where), "files[%zu].", index);
         int r = json_decode(object, where, fields, ARRAY_SIZE(fields), e);
         if (r < 0)
@@ -152,9 +161,10 @@ static int check_total(const struct execute_request *execute, size_t count, stru
         for (size_t i = 0; i < count; i++) {
                 total += ((uint64_t)execute->inputs[i].size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
                 if (total > SANDBOX_WORKDIR_BYTES)
-                        return refuse_content(i, "", execute->inputs[i].name, e,
-                                              "does not fit: the input files of a run may take 128 MiB together. Send fewer "
-                                              "or smaller ones");
+                        return refuse_content(
+                                i, "", execute->inputs[i].name, e,
+                                "does not fit: the input files of a run may take 128 MiB together. Send fewer or "
+                                "smaller ones");
         }
         return 0;
 }
@@ -228,8 +238,8 @@ bool execute_request_take(struct execute_request *execute, const struct config *
         if (r == -ENOMEM)
                 http_reply_error(request, HTTP_OVERLOADED, NULL, "The service has no memory left for this request.");
         else
-                http_reply_error(request, r == EXECUTE_NO_SUCH_FILE ? HTTP_NOT_FOUND : HTTP_INVALID_REQUEST, e.field, "%s",
-                                 e.message);
+                http_reply_error(request, r == EXECUTE_NO_SUCH_FILE ? HTTP_NOT_FOUND : HTTP_INVALID_REQUEST, e.field,
+                                 "%s", e.message);
         return false;
 }
 

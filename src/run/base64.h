@@ -1,8 +1,9 @@
 /*
- * Strict base64 (RFC 4648, section 4): the standard alphabet, padding required, no white space, no stray bits at the end.
+ * Strict base64 (RFC 4648, section 4): the standard alphabet, padding required, no white space, no stray bits at the
+ * end.
  *
- * Runs in the api process. Pure. What is not exactly that is refused: a decoder that guesses turns a broken upload into a
- * broken file.
+ * Runs in the api process. Pure. What is not exactly that is refused: a decoder that guesses turns a broken upload into
+ * a broken file.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
  * The claim channel: hands a sandbox its code and hears from the runner.
  *
- * Runs in the api process. After the code has been sent, everything that comes from the other end is hostile: the snippet
- * can reach the runner's memory, so frames are only ever believed about the snippet itself. Bad frames, and results past
- * a limit, end the reading; the run goes on.
+ * Runs in the api process. After the code has been sent, everything that comes from the other end is hostile: the
+ * snippet can reach the runner's memory, so frames are only ever believed about the snippet itself. Bad frames, and
+ * results past a limit, end the reading; the run goes on.
  */
 #pragma once
 
@@ -30,10 +30,10 @@ struct claim_channel {
         bool started; /* FRAME_STARTED has come */
         unsigned results;
         size_t results_bytes;
-        struct frame head; /* of the code frame */
-        const char *code;  /* borrowed until all is sent */
+        struct frame head;    /* of the code frame */
+        const char *code;     /* borrowed until all is sent */
         size_t to_send, sent; /* of head and code together */
-        int stdin_fd;      /* owned until it is sent, with the first byte */
+        int stdin_fd;         /* owned until it is sent, with the first byte */
 };
 
 void claim_channel_init(struct claim_channel *channel, struct loop *loop, int fd, const struct claim_handler *handler,
@@ -41,8 +41,8 @@ void claim_channel_init(struct claim_channel *channel, struct loop *loop, int fd
 void claim_channel_deinit(struct claim_channel *channel);
 
 /*
- * Sends the code and `stdin_fd` (both taken over as said above; `code` must stay until the channel is deinitialised), as
- * much at once as the socket takes and the rest from the loop, and starts to listen. 0 or negative errno.
+ * Sends the code and `stdin_fd` (both taken over as said above; `code` must stay until the channel is deinitialised),
+ * as much at once as the socket takes and the rest from the loop, and starts to listen. 0 or negative errno.
  */
 int claim_channel_send(struct claim_channel *channel, const char *code, size_t length, int stdin_fd);
 

@@ -9,8 +9,8 @@
 #define READ_BYTES (64 << 10)
 #define PAYLOAD_SIZE_FIRST 4096
 
-void frame_reader_init(struct frame_reader *reader, const struct frame_rule *rules, size_t rule_count, frame_fn on_frame,
-                       void *data) {
+void frame_reader_init(struct frame_reader *reader, const struct frame_rule *rules, size_t rule_count,
+                       frame_fn on_frame, void *data) {
         *reader = (struct frame_reader){
                 .rules = rules,
                 .rule_count = rule_count,
@@ -29,7 +29,8 @@ static bool header_is_good(const struct frame_reader *reader) {
         const struct frame *frame = &reader->header.frame;
         for (size_t i = 0; i < reader->rule_count; i++)
                 if (reader->rules[i].type == frame->type)
-                        return frame->length >= reader->rules[i].length_min && frame->length <= reader->rules[i].length_max;
+                        return frame->length >= reader->rules[i].length_min &&
+                               frame->length <= reader->rules[i].length_max;
         return false;
 }
 

@@ -1,9 +1,9 @@
 /*
  * Frames of spawn/frames.h, read from a stream socket whose other end is hostile.
  *
- * Runs in the api process. A frame is handed over whole. Its type and length are checked before the first byte of payload
- * is taken, and memory grows with what has arrived, not with what was announced. The first bad frame ends the reading for
- * good.
+ * Runs in the api process. A frame is handed over whole. Its type and length are checked before the first byte of
+ * payload is taken, and memory grows with what has arrived, not with what was announced. The first bad frame ends the
+ * reading for good.
  */
 #pragma once
 
@@ -43,13 +43,13 @@ enum frame_status {
 };
 
 /* `rules` is a table of the caller's that outlives the reader. */
-void frame_reader_init(struct frame_reader *reader, const struct frame_rule *rules, size_t rule_count, frame_fn on_frame,
-                       void *data);
+void frame_reader_init(struct frame_reader *reader, const struct frame_rule *rules, size_t rule_count,
+                       frame_fn on_frame, void *data);
 void frame_reader_deinit(struct frame_reader *reader);
 
 /*
- * Reads at most about `budget` bytes without waiting; FRAMES_TO_THE_END: whatever is there, as when the other end is known
- * to be gone and what the socket still holds is all that will come. `on_frame` must not free the reader.
+ * Reads at most about `budget` bytes without waiting; FRAMES_TO_THE_END: whatever is there, as when the other end is
+ * known to be gone and what the socket still holds is all that will come. `on_frame` must not free the reader.
  */
 #define FRAMES_TO_THE_END SIZE_MAX
 enum frame_status frame_reader_read(struct frame_reader *reader, int fd, size_t budget);

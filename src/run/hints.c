@@ -10,15 +10,15 @@
 #include "base/cleanup.h"
 #include "spawn/proto.h"
 
-#define NO_INSTALLS \
-        "nothing can be installed, as there is no network and no package manager: use the standard library or what is " \
-        "there"
-#define NO_NETWORK \
-        "The sandbox has no network, name lookups included: put the data into `files` or into the code itself, and do " \
-        "without downloads."
-#define NO_PROCESSES \
-        "The sandbox allows 128 processes and threads together: use fewer workers (there is one CPU, so more of them are " \
-        "no quicker)."
+#define NO_INSTALLS                                                                                                    \
+        "nothing can be installed, as there is no network and no package manager: use the standard library or what "   \
+        "is there"
+#define NO_NETWORK                                                                                                     \
+        "The sandbox has no network, name lookups included: put the data into `files` or into the code itself, and "   \
+        "do without downloads."
+#define NO_PROCESSES                                                                                                   \
+        "The sandbox allows 128 processes and threads together: use fewer workers (there is one CPU, so more of "      \
+        "them are no quicker)."
 
 /* Rules on the exception that ended the snippet: the first that fits. */
 static const struct {
@@ -34,23 +34,23 @@ static const struct {
         {NULL, "urlopen error", NO_NETWORK},
         {"gaierror", NULL, NO_NETWORK},
         {"EOFError", "EOF when reading a line",
-         "input() found standard input at its end: send the text that it is to read as `stdin`, or set the values in the "
-         "code."},
+         "input() found standard input at its end: send the text that it is to read as `stdin`, or set the values "
+         "in the code."},
         {"MemoryError", NULL,
-         "The sandbox has 512 MiB of memory: read data in pieces, use smaller types (such as float32 or category), and "
-         "delete what is no longer needed."},
+         "The sandbox has 512 MiB of memory: read data in pieces, use smaller types (such as float32 or category), "
+         "and delete what is no longer needed."},
         {"_ArrayMemoryError", NULL,
-         "The array does not fit into the sandbox's 512 MiB of memory: use a smaller one, a smaller type such as float32, "
-         "or work in pieces."},
+         "The array does not fit into the sandbox's 512 MiB of memory: use a smaller one, a smaller type such as "
+         "float32, or work in pieces."},
         {NULL, "No space left on device",
-         "The disk of the sandbox is full: the working directory holds 128 MiB, /tmp and the home directory 64 MiB each, "
-         "all within 512 MiB of memory; write less, or delete files that are no longer needed."},
+         "The disk of the sandbox is full: the working directory holds 128 MiB, /tmp and the home directory 64 MiB "
+         "each, all within 512 MiB of memory; write less, or delete files that are no longer needed."},
         {NULL, "Read-only file system",
-         "Only the working directory /mnt/data, the home directory and /tmp can be written: use a relative path such as "
-         "\"out.csv\"."},
+         "Only the working directory /mnt/data, the home directory and /tmp can be written: use a relative path "
+         "such as \"out.csv\"."},
         {"PermissionError", "Permission denied",
-         "Only the working directory /mnt/data, the home directory and /tmp can be written: use a relative path such as "
-         "\"out.csv\"."},
+         "Only the working directory /mnt/data, the home directory and /tmp can be written: use a relative path "
+         "such as \"out.csv\"."},
         {"PermissionError", "Operation not permitted",
          "The sandbox refuses this system call by design: do it another way, in plain Python and in this process."},
         {NULL, "Too many open files",
@@ -60,11 +60,11 @@ static const struct {
         {"RecursionError", NULL,
          "The recursion is endless or too deep for Python: check the case that ends it, or rewrite it as a loop."},
         {"NameError", "is not defined",
-         "Each run starts with a fresh interpreter: a name from an earlier run does not exist here, so define or import it "
-         "in this code."},
+         "Each run starts with a fresh interpreter: a name from an earlier run does not exist here, so define or "
+         "import it in this code."},
         {"ValueError", "for integer string conversion",
-         "Python refuses to turn integers of more than 4300 digits into text: call sys.set_int_max_str_digits(0) first, or "
-         "print fewer digits."},
+         "Python refuses to turn integers of more than 4300 digits into text: call sys.set_int_max_str_digits(0) "
+         "first, or print fewer digits."},
         {"TclError", NULL, "The sandbox has no display: draw with matplotlib and use plt.show() or plt.savefig()."},
         {"ImportError", "Cannot load backend",
          "The sandbox has no display: leave matplotlib's backend as it is and use plt.show() or plt.savefig()."},
@@ -75,22 +75,24 @@ static const struct {
          "The file is not UTF-8: open it with the encoding that it has, for instance encoding=\"latin-1\" or "
          "encoding=\"utf-16\"."},
         {"FileNotFoundError", NULL,
-         "The working directory holds only the `files` of this request: a file of an earlier run has to be sent again, and "
-         "names count upper and lower case."},
+         "The working directory holds only the `files` of this request: a file of an earlier run has to be sent "
+         "again, and names count upper and lower case."},
 };
 
 /* Rules on the text of standard error, for what is no exception of the snippet itself. */
 static const struct {
         const char *needle, *hint;
 } text_rules[] = {
-        {"findfont: Font family", "That font is not installed: the text was drawn with DejaVu Sans; for Chinese, Japanese "
-                                  "or Korean set plt.rcParams[\"font.family\"] = \"WenQuanYi Micro Hei\"."},
+        {"findfont: Font family",
+         "That font is not installed: the text was drawn with DejaVu Sans; for Chinese, Japanese or Korean set "
+         "plt.rcParams[\"font.family\"] = \"WenQuanYi Micro Hei\"."},
         {"missing from font(s)", "The font lacks characters of this text: for Chinese, Japanese or Korean set "
                                  "plt.rcParams[\"font.family\"] = [\"DejaVu Sans\", \"WenQuanYi Micro Hei\"]."},
 };
 
 /* Programs that people reach for to install or to download. */
-static const char *const missing_programs[] = {"pip", "pip3", "conda", "uv", "apt", "apt-get", "curl", "wget", "git", "npm"};
+static const char *const missing_programs[] = {"pip",     "pip3", "conda", "uv",  "apt",
+                                               "apt-get", "curl", "wget",  "git", "npm"};
 
 struct exception {
         char type[64]; /* without its module */
@@ -164,8 +166,8 @@ static bool say_missing_module(const struct hint_facts *facts, const struct exce
         if (strcmp(exception->type, "ModuleNotFoundError") != 0)
                 return false;
         bool named = quoted_name(exception->message, module, sizeof(module));
-        snprintf(hint, HINT_BYTES, "%s%s%s is not installed, and " NO_INSTALLS " (%s).", named ? "The module \"" : "The module",
-                 named ? module : "", named ? "\"" : "", facts->libraries);
+        snprintf(hint, HINT_BYTES, "%s%s%s is not installed, and " NO_INSTALLS " (%s).",
+                 named ? "The module \"" : "The module", named ? module : "", named ? "\"" : "", facts->libraries);
         return true;
 }
 
@@ -176,22 +178,24 @@ static bool say_missing_program(const struct hint_facts *facts, const struct exc
                 return false;
         for (size_t i = 0; i < ARRAY_SIZE(missing_programs); i++)
                 if (strcmp(name, missing_programs[i]) == 0) {
-                        snprintf(hint, HINT_BYTES, "There is no program \"%s\" in the sandbox, and " NO_INSTALLS " (%s).",
-                                 name, facts->libraries);
+                        snprintf(hint, HINT_BYTES,
+                                 "There is no program \"%s\" in the sandbox, and " NO_INSTALLS " (%s).", name,
+                                 facts->libraries);
                         return true;
                 }
         return false;
 }
 
-/* "!pip install" and "%matplotlib" are commands of notebooks; the line in question is shown indented in the traceback. */
+/* "!pip install" and "%matplotlib" are commands of notebooks; the traceback shows the line in question, indented. */
 static bool say_notebook_command(const struct hint_facts *facts, const struct exception *exception,
                                  char hint[HINT_BYTES]) {
         const char *text = facts->stderr_end;
         if (strcmp(exception->type, "SyntaxError") != 0 ||
             (!contains(text, facts->stderr_length, "\n    !") && !contains(text, facts->stderr_length, "\n    %")))
                 return false;
-        return say(hint, "Lines that begin with \"!\" or \"%\" are commands of notebooks and not Python: leave them out "
-                         "(nothing can be installed, and charts are shown by plt.show() without them).");
+        return say(hint,
+                   "Lines that begin with \"!\" or \"%\" are commands of notebooks and not Python: leave them out "
+                   "(nothing can be installed, and charts are shown by plt.show() without them).");
 }
 
 static bool say_exception(const struct hint_facts *facts, char hint[HINT_BYTES]) {
@@ -213,8 +217,9 @@ static bool say_error(const struct hint_facts *facts, char hint[HINT_BYTES]) {
         for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
                 if (facts->exit_code == 128 + crashes[i]) {
                         snprintf(hint, HINT_BYTES,
-                                 "The interpreter itself crashed (signal %d) in compiled code: look at uses of ctypes, at "
-                                 "very deep recursion, and at the sizes of what is passed to native libraries.",
+                                 "The interpreter itself crashed (signal %d) in compiled code: look at uses of "
+                                 "ctypes, at very deep recursion, and at the sizes of what is passed to native "
+                                 "libraries.",
                                  crashes[i]);
                         return true;
                 }
@@ -224,13 +229,13 @@ static bool say_error(const struct hint_facts *facts, char hint[HINT_BYTES]) {
 static bool say_timeout(const struct hint_facts *facts, char hint[HINT_BYTES]) {
         if (facts->timeout_ms < facts->max_timeout_ms)
                 snprintf(hint, HINT_BYTES,
-                         "The code was stopped at its time limit of %g s: make it quicker, work on less data, or ask for "
-                         "more with `timeout_s` (at most %g).",
+                         "The code was stopped at its time limit of %g s: make it quicker, work on less data, or ask "
+                         "for more with `timeout_s` (at most %g).",
                          facts->timeout_ms / 1000.0, facts->max_timeout_ms / 1000.0);
         else
                 snprintf(hint, HINT_BYTES,
-                         "The code was stopped at its time limit of %g s, which is the maximum: make it quicker, work on "
-                         "less data, or split it into several runs.",
+                         "The code was stopped at its time limit of %g s, which is the maximum: make it quicker, "
+                         "work on less data, or split it into several runs.",
                          facts->timeout_ms / 1000.0);
         return true;
 }
@@ -248,8 +253,9 @@ static bool say_by_text(const struct hint_facts *facts, char hint[HINT_BYTES]) {
                 if (contains(facts->stderr_end, facts->stderr_length, text_rules[i].needle))
                         return say(hint, text_rules[i].hint);
         if (facts->skipped_for_size)
-                return say(hint, "A file that was written is too large to be handed over: at most 4 MiB each and 16 MiB "
-                                 "together; write fewer rows, a smaller picture, or a compressed file.");
+                return say(hint,
+                           "A file that was written is too large to be handed over: at most 4 MiB each and 16 MiB "
+                           "together; write fewer rows, a smaller picture, or a compressed file.");
         return false;
 }
 
@@ -258,14 +264,16 @@ bool hint_choose(const struct hint_facts *facts, char hint[HINT_BYTES]) {
         case OUTCOME_TIMEOUT:
                 return say_timeout(facts, hint);
         case OUTCOME_OUT_OF_MEMORY:
-                return say(hint, "The code was stopped because it needed more than the sandbox's 512 MiB of memory, files in "
-                                 "/mnt/data and /tmp included: read data in pieces, use smaller types, and delete what is "
-                                 "no longer needed.");
+                return say(hint,
+                           "The code was stopped because it needed more than the sandbox's 512 MiB of memory, files "
+                           "in /mnt/data and /tmp included: read data in pieces, use smaller types, and delete what "
+                           "is no longer needed.");
         case OUTCOME_OUTPUT_LIMIT:
                 return say_output_limit(facts, hint);
         case OUTCOME_KILLED:
-                return say(hint, "The sandbox was lost while the code ran, by no fault that can be told from outside: run it "
-                                 "again.");
+                return say(hint,
+                           "The sandbox was lost while the code ran, by no fault that can be told from outside: run "
+                           "it again.");
         case OUTCOME_INTERNAL:
                 return say(hint, "The service could not run the code: try again in a moment.");
         case OUTCOME_ERROR:

@@ -1,8 +1,8 @@
 /*
  * Names of input files: what a client may call a file that it puts into the working directory.
  *
- * Runs in the api process. Pure. The names come from the network; a name that passes is a plain relative path that can be
- * created below the working directory and stays there.
+ * Runs in the api process. Pure. The names come from the network; a name that passes is a plain relative path that can
+ * be created below the working directory and stays there.
  */
 #pragma once
 

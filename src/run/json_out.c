@@ -75,11 +75,7 @@ void json_out_key(struct json_out *out, const char *key) {
 
 static void put_escaped(struct json_out *out, unsigned char c) {
         static const char short_forms[32] = {
-                ['\b'] = 'b',
-                ['\t'] = 't',
-                ['\n'] = 'n',
-                ['\f'] = 'f',
-                ['\r'] = 'r',
+                ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r',
         };
         char text[8];
         if (c == '"' || c == '\\')
@@ -154,8 +150,8 @@ void json_out_int(struct json_out *out, int64_t value) {
 
 void json_out_milli(struct json_out *out, uint64_t thousandths) {
         char text[32];
-        int length = snprintf(text, sizeof(text), "%" PRIu64 ".%03u", thousandths / 1000,
-                              (unsigned)(thousandths % 1000));
+        int length =
+                snprintf(text, sizeof(text), "%" PRIu64 ".%03u", thousandths / 1000, (unsigned)(thousandths % 1000));
         while (text[length - 1] == '0')
                 text[--length] = '\0';
         if (text[length - 1] == '.')

@@ -1,9 +1,9 @@
 /*
  * JSON as it is written: an append-only buffer and the few ways to put a value into it.
  *
- * Runs in the api process. Replies carry megabytes that came from a sandbox; they are escaped straight into the body, with
- * no tree and no copy in between. The writer of a member sees to commas: json_out_key() puts one where one is due. Running
- * out of memory sets `failed` and is looked at once, at the end.
+ * Runs in the api process. Replies carry megabytes that came from a sandbox; they are escaped straight into the body,
+ * with no tree and no copy in between. The writer of a member sees to commas: json_out_key() puts one where one is due.
+ * Running out of memory sets `failed` and is looked at once, at the end.
  */
 #pragma once
 
@@ -40,7 +40,8 @@ void json_out_null(struct json_out *out);
 void json_out_raw(struct json_out *out, const char *json, size_t length);
 void json_out_base64(struct json_out *out, const void *bytes, size_t length);
 
-/* A string in parts: open, any number of text parts, close. Parts hold whole characters, or what is bad in them is lost. */
+/* A string in parts: open, any number of text parts, close. Parts hold whole characters, or what is bad in them is
+ * lost. */
 void json_out_quote_begin(struct json_out *out);
 void json_out_quote_part(struct json_out *out, const char *bytes, size_t length);
 void json_out_quote_end(struct json_out *out);

@@ -11,12 +11,12 @@
 
 enum outcome {
         OUTCOME_OK,
-        OUTCOME_ERROR,         /* non-zero exit, or died by a signal of its own */
+        OUTCOME_ERROR, /* non-zero exit, or died by a signal of its own */
         OUTCOME_TIMEOUT,
         OUTCOME_OUT_OF_MEMORY,
         OUTCOME_OUTPUT_LIMIT,
-        OUTCOME_KILLED,        /* the sandbox was lost while the snippet ran */
-        OUTCOME_INTERNAL,      /* the snippet never ran */
+        OUTCOME_KILLED,   /* the sandbox was lost while the snippet ran */
+        OUTCOME_INTERNAL, /* the snippet never ran */
         OUTCOMES
 };
 

@@ -129,7 +129,8 @@ static void on_result(void *data, char *json, size_t length) {
         if (run->machine.state == RUN_DONE)
                 free(json);
         else if (rendered_list_add(&run->results, json, length) == 0 && run->setup.request->watched)
-                run->setup.handler->on_result(run, run->setup.handler_data, &run->results.items[run->results.count - 1]);
+                run->setup.handler->on_result(run, run->setup.handler_data,
+                                              &run->results.items[run->results.count - 1]);
 }
 
 static void on_inputs_tried(void *data, const char *failed_name, size_t length, int error) {
@@ -345,8 +346,8 @@ void run_lease(struct run *run, struct sandbox_id sandbox, const int fds[SPAWN_R
 }
 
 /*
- * Whether the sandbox was lost before the snippet had any say. Its end may overtake what it wrote, so that is read first.
- * A signal without a word before it is the sandbox's failure at the first time; the second sandbox is believed.
+ * Whether the sandbox was lost before the snippet had any say. Its end may overtake what it wrote, so that is read
+ * first. A signal without a word before it is the sandbox's failure at the first time; the second sandbox is believed.
  */
 static bool ran_nothing(struct run *run) {
         if (run->machine.state == RUN_CLAIMED)

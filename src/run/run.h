@@ -2,9 +2,9 @@
  * One run: from its place in the queue to the moment when everything about it is known.
  *
  * Runs in the api process. The run owns its end of the sandbox's descriptors: it sends inputs and code, reads output,
- * results and files, all of which is hostile, and follows the table of sched/run_state.h. It knows neither HTTP (its owner
- * listens by struct run_handler) nor the pool (the engine gives it a sandbox by run_lease and tells it of the end by
- * run_sandbox_gone); what it wants of the spawner it asks of the engine by struct run_host.
+ * results and files, all of which is hostile, and follows the table of sched/run_state.h. It knows neither HTTP (its
+ * owner listens by struct run_handler) nor the pool (the engine gives it a sandbox by run_lease and tells it of the end
+ * by run_sandbox_gone); what it wants of the spawner it asks of the engine by struct run_host.
  */
 #pragma once
 
@@ -36,8 +36,8 @@ struct run_request {
         size_t memory_bytes; /* that the request holds while it waits */
         uint32_t timeout_ms;
         bool inline_files;
-        bool watched;        /* somebody wants output, results and files as they come */
-        const char *lane;    /* of the queue: the name of the project */
+        bool watched;     /* somebody wants output, results and files as they come */
+        const char *lane; /* of the queue: the name of the project */
 };
 
 struct run_limits {
@@ -101,7 +101,7 @@ struct run {
 
         /* The sandbox, from run_lease on. */
         enum { RUN_NO_SANDBOX, RUN_HAS_SANDBOX, RUN_SANDBOX_GONE } hold; /* RUN_NO_SANDBOX again once it is abandoned */
-        bool overflowed; /* the sandbox is being ended for its output */
+        bool overflowed;                                                 /* the sandbox is being ended for its output */
         struct sandbox_id sandbox;
         char sandbox_id[ID_TEXT_BYTES];
         struct claim_channel claim;
@@ -138,5 +138,5 @@ void run_refuse(struct run *run, enum run_refusal why);
 
 /* Nobody waits for it any more. The handler is not called again. */
 void run_cancel(struct run *run);
-/* Stops and resumes the reading of output, for a watcher that does not keep up: the snippet then blocks in its prints. */
+/* Stops and resumes the reading of output, for a watcher that does not keep up: the snippet then blocks as it prints. */
 void run_pause_output(struct run *run, bool pause);

@@ -175,7 +175,8 @@ static void write_skipped(struct run_files *files, struct json_out *out, const s
 const struct rendered *run_files_add(struct run_files *files, const struct work_file *file, bool inline_content) {
         struct rendered_list *list = file->skipped ? &files->skipped : &files->files;
         struct json_out out;
-        json_out_init(&out, file->name_length + 256 + (inline_content && !file->skipped ? (size_t)file->size / 3 * 4 : 0));
+        json_out_init(&out,
+                      file->name_length + 256 + (inline_content && !file->skipped ? (size_t)file->size / 3 * 4 : 0));
         if (file->skipped)
                 write_skipped(files, &out, file);
         else

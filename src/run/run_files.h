@@ -2,8 +2,8 @@
  * The files that a run hands back, as the JSON that goes into its reply.
  *
  * Runs in the api process. Names and contents are hostile bytes: a name is shown, never used as a path; a content is
- * hashed and encoded, never looked into. Each file is rendered as soon as it is there, so that its content is held once,
- * in the form in which it is sent.
+ * hashed and encoded, never looked into. Each file is rendered as soon as it is there, so that its content is held
+ * once, in the form in which it is sent.
  */
 #pragma once
 
@@ -28,9 +28,9 @@ struct run_files {
         struct rendered_list files, skipped;
         char **odd_names; /* shown for names that are not UTF-8, or that look like such a one */
         size_t odd_count;
-        bool skipped_for_size; /* something was too large, alone or together */
+        bool skipped_for_size;    /* something was too large, alone or together */
         uint32_t skipped_unnamed; /* left out without being named, as they were too many */
-        bool failed;           /* no memory for one of them */
+        bool failed;              /* no memory for one of them */
 };
 
 void run_files_init(struct run_files *files);

@@ -13,7 +13,8 @@
 
 /*
  * Looks at the character at the start of `bytes` (length ≥ 1). Returns how many bytes it takes: of a valid character if
- * *ret_valid, else of the bad part, at least 1. 0: the bytes are the beginning of a character that is cut off by the end.
+ * *ret_valid, else of the bad part, at least 1. 0: the bytes are the beginning of a character that is cut off by the
+ * end.
  */
 size_t text_step(const unsigned char *bytes, size_t length, bool *ret_valid);
 

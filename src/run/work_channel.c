@@ -158,7 +158,8 @@ static ssize_t send_from(struct work_channel *channel, const char *start, size_t
 static int send_frame(struct work_channel *channel) {
         char start[sizeof(struct frame) + NAMED_MAX];
         const struct frame end = {.type = FRAME_INPUTS_END};
-        const struct work_input *input = channel->input < channel->input_count ? &channel->inputs[channel->input] : NULL;
+        const struct work_input *input =
+                channel->input < channel->input_count ? &channel->inputs[channel->input] : NULL;
         size_t start_length = sizeof(end), rest_length = input ? input->size : 0;
         if (input)
                 start_length = frame_start(input, start);
@@ -166,7 +167,8 @@ static int send_frame(struct work_channel *channel) {
                 memcpy(start, &end, sizeof(end));
 
         while (channel->sent < start_length + rest_length) {
-                ssize_t sent = send_from(channel, start, start_length, rest_length > 0 ? input->bytes : "", rest_length);
+                ssize_t sent =
+                        send_from(channel, start, start_length, rest_length > 0 ? input->bytes : "", rest_length);
                 if (sent < 0 && errno == EINTR)
                         continue;
                 if (sent < 0)

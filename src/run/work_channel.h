@@ -42,7 +42,7 @@ struct work_channel {
         const struct work_handler *handler;
         void *data;
         struct frame_reader reader;
-        bool ended;     /* nothing more will be read */
+        bool ended;               /* nothing more will be read */
         bool listening_to_inputs; /* FRAME_INPUT_FAILED and FRAME_INPUTS_END are due */
         char failed_name[FILE_NAME_MAX];
         size_t failed_name_length;

@@ -1,4 +1,4 @@
-/* Admission; see admission.h. Lanes are a ring: there are as many as projects that have somebody waiting, that is, few. */
+/* Admission; see admission.h. Lanes are a ring, with one for each project that has somebody waiting: few. */
 #include "sched/admission.h"
 
 #include <assert.h>

@@ -5,9 +5,9 @@
  *
  * Every run enters the queue; it leaves it when a sandbox is there for it (admission_next), when it has waited too long
  * (admission_expired) or when nobody wants it any more (admission_cancel). At most `running_max` runs hold a sandbox.
- * Fairness is between lanes, one lane a project: lanes take turns, and within a lane the first comes first. When the queue
- * is full, the newcomer takes the place of the youngest of the longest lane, if that lane is longer than the newcomer's
- * own: a project that floods the service fills its own share of the queue and not that of the others.
+ * Fairness is between lanes, one lane a project: lanes take turns, and within a lane the first comes first. When the
+ * queue is full, the newcomer takes the place of the youngest of the longest lane, if that lane is longer than the
+ * newcomer's own: a project that floods the service fills its own share of the queue and not that of the others.
  */
 #pragma once
 
@@ -21,8 +21,8 @@
 
 struct admission_settings {
         uint32_t running_max;
-        uint32_t queue_max;      /* runs that wait although no more may run */
-        uint64_t bytes_max;      /* of what waiting runs hold in memory, together; one alone may be larger */
+        uint32_t queue_max; /* runs that wait although no more may run */
+        uint64_t bytes_max; /* of what waiting runs hold in memory, together; one alone may be larger */
         uint64_t wait_max_ns;
 };
 

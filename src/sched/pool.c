@@ -105,7 +105,8 @@ struct pool_member *pool_lease(struct pool *pool, uint64_t now_ns) {
         unpark(pool, member);
         member->state = POOL_LEASED;
         pool->leased++;
-        /* It lived until it was needed: earlier failures are history. Its birth alone would prove nothing, see pool_gone. */
+        /* It lived until it was needed: earlier failures are history. Its birth alone would prove nothing, see
+         * pool_gone. */
         pool_encourage(pool);
         pool->quiet_until_ns = now_ns + pool->settings.quiet_ns;
         return member;

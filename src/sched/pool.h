@@ -1,8 +1,8 @@
 /*
  * The warm pool: how many sandboxes to keep waiting, when to make more, which one to hand out, which one to retire.
  *
- * Runs in the api process. Pure logic: no I/O, no clock. Whoever uses it passes the time (nanoseconds of any steady clock)
- * and carries the decisions out. Nothing here trusts or touches anything from outside.
+ * Runs in the api process. Pure logic: no I/O, no clock. Whoever uses it passes the time (nanoseconds of any steady
+ * clock) and carries the decisions out. Nothing here trusts or touches anything from outside.
  *
  * A sandbox is counted from the request to make it until the spawner says that it is gone:
  *
@@ -18,15 +18,15 @@
 #define SCHED_NEVER UINT64_MAX
 
 struct pool_settings {
-        uint32_t target;       /* parked sandboxes to keep when nobody is waiting */
-        uint32_t total_max;    /* sandboxes of all kinds at a time: what the spawner allows */
-        uint32_t creating_max; /* being made at a time */
-        uint64_t age_max_ns;   /* a parked sandbox older than this is replaced */
+        uint32_t target;                           /* parked sandboxes to keep when nobody is waiting */
+        uint32_t total_max;                        /* sandboxes of all kinds at a time: what the spawner allows */
+        uint32_t creating_max;                     /* being made at a time */
+        uint64_t age_max_ns;                       /* a parked sandbox older than this is replaced */
         uint64_t backoff_first_ns, backoff_max_ns; /* pause after a failure, doubled with each further one */
-        uint64_t settled_ns;   /* a parked sandbox that dies younger than this counts as a failure to make one */
+        uint64_t settled_ns; /* a parked sandbox that dies younger than this counts as a failure to make one */
         /*
-         * Making a sandbox costs a good part of a CPU for tens of milliseconds, which the run that has just got one needs
-         * more: its replacement waits until the run is over, or for this time.
+         * Making a sandbox costs a good part of a CPU for tens of milliseconds, which the run that has just got one
+         * needs more: its replacement waits until the run is over, or for this time.
          */
         uint64_t quiet_ns;
 };
@@ -44,9 +44,9 @@ struct pool {
         struct pool_settings settings;
         struct pool_member *oldest, *newest; /* parked ones, in the order in which they became ready */
         uint32_t parked, creating, leased, retiring;
-        bool open;         /* sandboxes can be made */
-        bool stopping;     /* no more are made, and the parked ones are overdue */
-        uint32_t failures; /* since one was last of use */
+        bool open;                 /* sandboxes can be made */
+        bool stopping;             /* no more are made, and the parked ones are overdue */
+        uint32_t failures;         /* since one was last of use */
         uint64_t blocked_until_ns; /* after failures */
         uint64_t quiet_until_ns;   /* nothing is made but for runs that wait */
         uint64_t created_total, failed_total;
@@ -64,7 +64,8 @@ void pool_ready(struct pool *pool, struct pool_member *member, uint64_t now_ns);
 void pool_failed(struct pool *pool, uint64_t now_ns);
 /* There is news that make a new attempt worth while, such as a new template: ends the pause. */
 void pool_encourage(struct pool *pool);
-/* Nothing is made while it is closed, as long as the template does not serve; what is parked stays of use. Starts closed. */
+/* Nothing is made while it is closed, as long as the template does not serve; what is parked stays of use. Starts
+ * closed. */
 void pool_set_open(struct pool *pool, bool open);
 /* The service ends: nothing is made any more, and all that are parked are overdue. */
 void pool_stop(struct pool *pool);

@@ -11,7 +11,8 @@ struct step {
         bool known; /* an entry left out is an event that does not concern the state */
 };
 
-#define STEP(next_, actions_) {.next = (next_), .actions = (actions_), .known = true}
+#define STEP(next_, actions_)                                                                                          \
+        { .next = (next_), .actions = (actions_), .known = true }
 
 static const struct step table[RUN_STATES][RUN_EVENTS] = {
         [RUN_QUEUED] =

@@ -2,8 +2,8 @@
  * The life of one run as a table: which event may come when, what is to be done about it.
  *
  * Runs in the api process. Pure logic. The table makes three promises, which the unit test tries with every sequence of
- * events: each run is answered exactly once (or nobody is left to answer), each sandbox that was taken is either seen to
- * end or killed, and after RUN_DONE nothing is done any more.
+ * events: each run is answered exactly once (or nobody is left to answer), each sandbox that was taken is either seen
+ * to end or killed, and after RUN_DONE nothing is done any more.
  *
  *            LEASED                    STARTED            EXITED            DRAINED
  *   QUEUED ──────────────────▶ CLAIMED ────────▶ STARTED ────────▶ ENDED ───────────▶ DONE
@@ -11,7 +11,8 @@
  *      └──────────────▶ INPUTS ───┘ INPUTS_WRITTEN                                     │
  *                          └── INPUT_REFUSED, CANCEL, EXPIRED … ───────────────────────┘
  *
- * A sandbox that is lost before the first instruction of the snippet has run nothing: the run goes back to the queue, once.
+ * A sandbox that is lost before the first instruction of the snippet has run nothing: the run goes back to the queue,
+ * once.
  */
 #pragma once
 

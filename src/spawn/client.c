@@ -167,7 +167,8 @@ static void post(struct spawn_client *client, const struct spawn_message *messag
                 client->outbox = calloc(OUTBOX_MAX, sizeof(*client->outbox));
         if (!client->outbox || client->out_count == OUTBOX_MAX) {
                 log_error("the spawner does not read its messages");
-                shutdown(client->sock, SHUT_RDWR); /* the loop reads the end and reports the loss: no callback from here */
+                shutdown(client->sock,
+                         SHUT_RDWR); /* the loop reads the end and reports the loss: no callback from here */
                 return;
         }
         client->outbox[(client->out_first + client->out_count++) % OUTBOX_MAX] = *message;

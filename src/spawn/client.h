@@ -1,8 +1,8 @@
 /*
  * The api process's stub of the privilege boundary: what it may ask of the spawner, and the news that come back.
  *
- * Runs in the api process. The spawner is trusted, but the link is checked all the same: a message of another size, type
- * or version, or with another number of descriptors than its type has, means that the two programs do not belong
+ * Runs in the api process. The spawner is trusted, but the link is checked all the same: a message of another size,
+ * type or version, or with another number of descriptors than its type has, means that the two programs do not belong
  * together, and ends the service as the loss of the spawner does.
  *
  * Nothing here waits: a request is one message on the socket, and every answer is a callback from the loop.
@@ -48,8 +48,8 @@ int spawn_client_new(struct loop *loop, int sock, const struct spawn_handler *ha
 void spawn_client_free(struct spawn_client *client);
 
 /*
- * Requests. They cannot fail: what the socket does not take at once is sent from the loop, in order, and when the socket
- * is dead the reading side notices and calls on_lost.
+ * Requests. They cannot fail: what the socket does not take at once is sent from the loop, in order, and when the
+ * socket is dead the reading side notices and calls on_lost.
  */
 void spawn_create(struct spawn_client *client, uint64_t request, enum spawn_profile profile);
 void spawn_claim(struct spawn_client *client, struct sandbox_id sandbox, uint32_t timeout_ms);

@@ -1,4 +1,4 @@
-/* Fuzz target: results as a sandbox sends them. What is taken must be one line of JSON that is taken again unchanged. */
+/* Fuzz target: results as a sandbox sends them. What is taken is one line of JSON, and is taken again unchanged. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

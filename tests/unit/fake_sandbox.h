@@ -53,8 +53,8 @@ static inline void fake_frame(int fd, uint32_t type, const void *payload, uint32
 }
 
 /* A frame that names a file; `size` as announced, `content` as it follows. */
-static inline void fake_file(int fd, uint32_t type, uint32_t reason, const char *name, size_t name_length, uint64_t size,
-                             const char *content, size_t content_length) {
+static inline void fake_file(int fd, uint32_t type, uint32_t reason, const char *name, size_t name_length,
+                             uint64_t size, const char *content, size_t content_length) {
         static char payload[1 << 20];
         struct file_head head = {.name_length = (uint32_t)name_length, .reason = reason, .size = size};
         size_t length = sizeof(head) + name_length + content_length;

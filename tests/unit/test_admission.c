@@ -200,7 +200,8 @@ static void retry_after_grows_with_the_queue(void **state) {
         finish(&admission);
 }
 
-/* Each ticket is either waiting, running, or out, and never two of them; the limits hold; a lane is first in, first out. */
+/* Each ticket is either waiting, running, or out, and never two of them; the limits hold; a lane is first in, first
+ * out. */
 static void promises_hold_under_random_events(void **state) {
         enum { TICKETS = 60, LANES = 5 };
         struct admission admission;

@@ -31,9 +31,24 @@ static const struct {
         const char *text;
         size_t wrong;
 } bad[] = {
-        {"A", 1},        {"AA", 2},       {"AAA", 3},      {"AAAAA", 5},    {"=", 1},        {"====", 0},
-        {"A===", 1},     {"AA=A", 2},     {"=AAA", 0},     {"AAAA====", 4}, {"AAA=AAAA", 3}, {"not base64 !!", 13},
-        {"not base64 !", 3}, {"AB==", 1}, {"AAB=", 2},     {"AA-_", 2},     {"AAA\n", 3},    {" AAA", 0},
+        {"A", 1},
+        {"AA", 2},
+        {"AAA", 3},
+        {"AAAAA", 5},
+        {"=", 1},
+        {"====", 0},
+        {"A===", 1},
+        {"AA=A", 2},
+        {"=AAA", 0},
+        {"AAAA====", 4},
+        {"AAA=AAAA", 3},
+        {"not base64 !!", 13},
+        {"not base64 !", 3},
+        {"AB==", 1},
+        {"AAB=", 2},
+        {"AA-_", 2},
+        {"AAA\n", 3},
+        {" AAA", 0},
         {"AAAA\r\nAAAA==", 4},
 };
 

@@ -1,6 +1,6 @@
 /*
- * The engine between runs and a spawner, both played by the test: the pool fills and heals, a burst is served, the queue is
- * bounded in length and time, and the end comes when nothing is left.
+ * The engine between runs and a spawner, both played by the test: the pool fills and heals, a burst is served, the
+ * queue is bounded in length and time, and the end comes when nothing is left.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,10 +31,10 @@ struct fixture {
         struct fake_sandbox sandboxes[SANDBOXES];
         enum { NONE, MADE, CLAIMED, KILLED } state[SANDBOXES];
         enum spawn_end killed_for[SANDBOXES];
-        unsigned created;       /* requests to make one */
+        unsigned created; /* requests to make one */
         uint64_t open_requests[64];
         unsigned open_count;
-        unsigned made;          /* sandboxes so far; the id of each is its number + 1 */
+        unsigned made; /* sandboxes so far; the id of each is its number + 1 */
         unsigned dones, refusals, drains;
         enum run_refusal refusal;
         struct outcome_of_run outcome;
@@ -336,7 +336,9 @@ static void failures_to_make_one_are_tried_again(void **state) {
         tell(f, (struct spawn_message){.type = SPAWN_HELLO, .max_sandboxes = 10}, NULL, 0);
         news_of_template(f, SPAWN_TEMPLATE_SERVING, 1);
         for (int i = 0; i < 2; i++)
-                tell(f, (struct spawn_message){.type = SPAWN_CREATE_FAILED, .request = f->open_requests[i], .error = ENOMEM},
+                tell(f,
+                     (struct spawn_message){
+                             .type = SPAWN_CREATE_FAILED, .request = f->open_requests[i], .error = ENOMEM},
                      NULL, 0);
         f->open_count = 0;
         assert_int_equal(f->created, 2);
@@ -428,9 +430,9 @@ static void status_tells_the_numbers(void **state) {
         int parked, running, alive, max;
         const char *template_state;
         assert_non_null(status);
-        assert_int_equal(json_unpack(status, "{s:{s:i}, s:{s:i}, s:{s:s}, s:{s:i, s:i}}", "pool", "parked", &parked, "runs",
-                                     "running", &running, "template", "state", &template_state, "sandboxes", "alive",
-                                     &alive, "max", &max),
+        assert_int_equal(json_unpack(status, "{s:{s:i}, s:{s:i}, s:{s:s}, s:{s:i, s:i}}", "pool", "parked", &parked,
+                                     "runs", "running", &running, "template", "state", &template_state, "sandboxes",
+                                     "alive", &alive, "max", &max),
                          0);
         assert_int_equal(parked, 1);
         assert_int_equal(running, 1);

@@ -52,9 +52,11 @@ static void takes_everything(void **state) {
         struct err e;
         (void)state;
         assert_int_equal(
-                decode("{\"code\": \"\", \"timeout_s\": 1.5, \"agent\": \"a.B_9-\", \"conversation_id\": \"x:y\", \"stdin\": "
+                decode("{\"code\": \"\", \"timeout_s\": 1.5, \"agent\": \"a.B_9-\", \"conversation_id\": \"x:y\", "
+                       "\"stdin\": "
                        "\"a\\u0000b\", \"inline_files\": false, \"stream\": true, \"files\": [{\"name\": \"t.txt\", "
-                       "\"content\": \"h\xc3\xa9\\u0000\"}, {\"name\": \"d/b.bin\", \"content_base64\": \"AP8=\"}, {\"name\": "
+                       "\"content\": \"h\xc3\xa9\\u0000\"}, {\"name\": \"d/b.bin\", \"content_base64\": \"AP8=\"}, "
+                       "{\"name\": "
                        "\"e\", \"content\": \"\"}]}",
                        &execute, &e),
                 0);
@@ -81,8 +83,8 @@ static void rounds_the_time_limit_up(void **state) {
         static const struct {
                 const char *text;
                 uint32_t ms;
-        } cases[] = {{"{\"code\":\"\",\"timeout_s\":60}", 60000},    {"{\"code\":\"\",\"timeout_s\":0.0001}", 1},
-                     {"{\"code\":\"\",\"timeout_s\":1e-300}", 1},    {"{\"code\":\"\",\"timeout_s\":2.0001}", 2001},
+        } cases[] = {{"{\"code\":\"\",\"timeout_s\":60}", 60000},      {"{\"code\":\"\",\"timeout_s\":0.0001}", 1},
+                     {"{\"code\":\"\",\"timeout_s\":1e-300}", 1},      {"{\"code\":\"\",\"timeout_s\":2.0001}", 2001},
                      {"{\"code\":\"\",\"timeout_s\":59.9999}", 60000}, {"{\"code\":\"\",\"timeout_s\":null}", 20000}};
         (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -129,15 +131,17 @@ static const struct {
         {"{\"code\":\"\",\"files\":[5]}", "files[0]", "an object"},
         {"{\"code\":\"\",\"files\":[{}]}", "files[0].name", "required"},
         {"{\"code\":\"\",\"files\":[{\"name\":\"a\"}]}", "files[0]", "\"a\" needs exactly one"},
-        {"{\"code\":\"\",\"files\":[{\"name\":\"a\",\"content\":\"\",\"content_base64\":\"\"}]}", "files[0]", "exactly one"},
+        {"{\"code\":\"\",\"files\":[{\"name\":\"a\",\"content\":\"\",\"content_base64\":\"\"}]}", "files[0]",
+         "exactly one"},
         {"{\"code\":\"\",\"files\":[{\"name\":\"a\",\"content\":\"\",\"mode\":1}]}", "files[0].mode", "no field"},
         {"{\"code\":\"\",\"files\":[{\"name\":\"a\",\"content_base64\":\"not base64 !\"}]}", "files[0].content_base64",
          "character 4"},
-        {"{\"code\":\"\",\"files\":[{\"name\":\"a\",\"content_base64\":\"AA=\"}]}", "files[0].content_base64", "base64"},
+        {"{\"code\":\"\",\"files\":[{\"name\":\"a\",\"content_base64\":\"AA=\"}]}", "files[0].content_base64",
+         "base64"},
         {"{\"code\":\"\",\"files\":[{\"name\":\"../a\",\"content\":\"\"}]}", "files[0].name", "\"..\""},
         {"{\"code\":\"\",\"files\":[{\"name\":\"a\\u0000\",\"content\":\"\"}]}", "files[0].name", "NUL"},
-        {"{\"code\":\"\",\"files\":[{\"name\":\"a\",\"content\":\"\"},{\"name\":\"a\",\"content\":\"\"}]}", "files[1].name",
-         "two input files"},
+        {"{\"code\":\"\",\"files\":[{\"name\":\"a\",\"content\":\"\"},{\"name\":\"a\",\"content\":\"\"}]}",
+         "files[1].name", "two input files"},
         {"{\"code\":\"\",\"files\":[{\"name\":\"a/b\",\"content\":\"\"},{\"name\":\"a\",\"content\":\"\"}]}",
          "files[0].name", "folder"},
 };
@@ -195,7 +199,8 @@ static void the_first_file_that_does_not_fit_is_named(void **state) {
         content[third] = '\0';
         for (int i = 0; i < 4; i++) {
                 char name[4] = {(char)('a' + i), '\0'};
-                json_array_append_new(files, json_pack("{s:s, s:s#}", "name", name, "content", i < 3 ? content : "", i < 3 ? (int)third : 0));
+                json_array_append_new(files, json_pack("{s:s, s:s#}", "name", name, "content", i < 3 ? content : "",
+                                                       i < 3 ? (int)third : 0));
         }
         execute.body = json_pack("{s:s, s:o}", "code", "", "files", files);
         assert_int_equal(execute_request_decode(&execute, &config, execute.body, &e), -EINVAL);

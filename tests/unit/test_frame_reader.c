@@ -81,7 +81,12 @@ static void takes_frames_in_any_pieces(void **state) {
 static void a_bad_header_ends_it_before_any_payload(void **state) {
         static const struct {
                 uint32_t type, length;
-        } bad[] = {{0, 0}, {7, 0}, {0xffffffff, 0xffffffff}, {TYPE_EMPTY, 1}, {TYPE_TEXT, 0}, {TYPE_TEXT, TEXT_MAX + 1},
+        } bad[] = {{0, 0},
+                   {7, 0},
+                   {0xffffffff, 0xffffffff},
+                   {TYPE_EMPTY, 1},
+                   {TYPE_TEXT, 0},
+                   {TYPE_TEXT, TEXT_MAX + 1},
                    {TYPE_TEXT, 0xffffffff}};
         (void)state;
         for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -34,7 +34,8 @@ static const struct {
         {TRACEBACK "ModuleNotFoundError: No module named 'a b<c>'\n", "The module is not installed"},
         {TRACEBACK "FileNotFoundError: [Errno 2] No such file or directory: 'pip'\n", "no program \"pip\""},
         {TRACEBACK "FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'\n", "only the `files`"},
-        {TRACEBACK "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>\n", "no network"},
+        {TRACEBACK "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>\n",
+         "no network"},
         {TRACEBACK "socket.gaierror: [Errno -2] Name or service not known\n", "no network"},
         {TRACEBACK "OSError: [Errno 97] Address family not supported by protocol\n", "no network"},
         {TRACEBACK "EOFError: EOF when reading a line\n", "`stdin`"},
@@ -50,9 +51,12 @@ static const struct {
         {TRACEBACK "NameError: name 'df' is not defined\n", "fresh interpreter"},
         {TRACEBACK "ValueError: Exceeds the limit (4300 digits) for integer string conversion; use sys.x\n",
          "set_int_max_str_digits"},
-        {"  File \"/home/nonroot/main.py\", line 1\n    !pip install x\n    ^\nSyntaxError: invalid syntax\n", "notebooks"},
-        {"  File \"/home/nonroot/main.py\", line 1\n    %matplotlib inline\n    ^\nSyntaxError: invalid syntax\n", "notebooks"},
-        {"  File \"/home/nonroot/main.py\", line 1\n    await f()\nSyntaxError: 'await' outside function\n", "asyncio.run"},
+        {"  File \"/home/nonroot/main.py\", line 1\n    !pip install x\n    ^\nSyntaxError: invalid syntax\n",
+         "notebooks"},
+        {"  File \"/home/nonroot/main.py\", line 1\n    %matplotlib inline\n    ^\nSyntaxError: invalid syntax\n",
+         "notebooks"},
+        {"  File \"/home/nonroot/main.py\", line 1\n    await f()\nSyntaxError: 'await' outside function\n",
+         "asyncio.run"},
         {TRACEBACK "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 0\n", "encoding="},
         {TRACEBACK "_tkinter.TclError: no display name and no $DISPLAY environment variable\n", "no display"},
         /* The last exception counts, and what a library says of its cause does not. */
@@ -101,7 +105,8 @@ static void tells_the_numbers(void **state) {
         assert_true(choose(OUTCOME_TIMEOUT, -1, "", hint));
         assert_non_null(strstr(hint, "limit of 20 s"));
         assert_non_null(strstr(hint, "at most 60"));
-        struct hint_facts facts = {.outcome = OUTCOME_TIMEOUT, .stderr_end = "", .timeout_ms = 1500, .max_timeout_ms = 1500};
+        struct hint_facts facts = {
+                .outcome = OUTCOME_TIMEOUT, .stderr_end = "", .timeout_ms = 1500, .max_timeout_ms = 1500};
         assert_true(hint_choose(&facts, hint));
         assert_non_null(strstr(hint, "1.5 s, which is the maximum"));
         assert_true(choose(OUTCOME_OUT_OF_MEMORY, 137, "", hint));
@@ -117,8 +122,9 @@ static void tells_the_numbers(void **state) {
 
 /* Standard error is the snippet's: no bytes of it may lead anywhere but to a sentence of our own. */
 static void survives_any_standard_error(void **state) {
-        static const char *const pieces[] = {"Error", ":", "\n", "'", ".", "ModuleNotFoundError: No module named '", "\0x",
-                                             "\xff", "    !", "SyntaxError", "a", "_"};
+        static const char *const pieces[] = {
+                "Error", ":",    "\n",    "'",           ".", "ModuleNotFoundError: No module named '",
+                "\0x",   "\xff", "    !", "SyntaxError", "a", "_"};
         (void)state;
         unsigned seed = 1;
         for (int round = 0; round < 20000; round++) {
@@ -133,8 +139,11 @@ static void survives_any_standard_error(void **state) {
                                 used += length;
                         }
                 }
-                struct hint_facts facts = {
-                        .outcome = OUTCOME_ERROR, .exit_code = 1, .stderr_end = text, .stderr_length = used, .libraries = "x"};
+                struct hint_facts facts = {.outcome = OUTCOME_ERROR,
+                                           .exit_code = 1,
+                                           .stderr_end = text,
+                                           .stderr_length = used,
+                                           .libraries = "x"};
                 if (hint_choose(&facts, hint))
                         assert_true(strlen(hint) < HINT_BYTES);
         }

@@ -11,13 +11,26 @@
 #include "run/input_names.h"
 #include "run/text.h"
 
-#define NAME(text) {text, sizeof(text) - 1, 0}
+#define NAME(text)                                                                                                     \
+        { text, sizeof(text) - 1, 0 }
 
 static void takes_plain_relative_paths(void **state) {
         static const struct input_name good[] = {
-                NAME("a"),        NAME("data.csv"),  NAME("in/data.csv"), NAME("..x"), NAME(".hidden"), NAME("a/..b/c"),
-                NAME("-rf"),      NAME("a b"),       NAME("back\\slash"), NAME("con"), NAME("%2e%2e"),  NAME("..."),
-                NAME("Donn\xc3\xa9" "es \xe2\x80\x93 \xc3\xa9t\xc3\xa9 1.csv"), NAME("1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/x"),
+                NAME("a"),
+                NAME("data.csv"),
+                NAME("in/data.csv"),
+                NAME("..x"),
+                NAME(".hidden"),
+                NAME("a/..b/c"),
+                NAME("-rf"),
+                NAME("a b"),
+                NAME("back\\slash"),
+                NAME("con"),
+                NAME("%2e%2e"),
+                NAME("..."),
+                NAME("Donn\xc3\xa9"
+                     "es \xe2\x80\x93 \xc3\xa9t\xc3\xa9 1.csv"),
+                NAME("1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/x"),
         };
         (void)state;
         for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -33,10 +46,25 @@ static void refuses_all_others_by_field(void **state) {
         for (size_t i = 0; i < 1025; i++)
                 long_name[i] = i % 200 == 199 ? '/' : 'y';
         const struct input_name bad[] = {
-                NAME(""),       NAME("."),         NAME(".."),     NAME("/etc/passwd"), NAME("../up.txt"), NAME("a/../../up.txt"),
-                NAME("a/"),     NAME("a//b"),      NAME("a/./b"),  NAME("a/.."),        NAME("./a"),       NAME("bad\0name"),
-                NAME("a\nb"),   NAME("a\x1b[31m"), NAME("a\x7f"),  NAME("/"),           NAME("1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/x"),
-                {long_part, 256, 0}, {long_name, 1025, 0},
+                NAME(""),
+                NAME("."),
+                NAME(".."),
+                NAME("/etc/passwd"),
+                NAME("../up.txt"),
+                NAME("a/../../up.txt"),
+                NAME("a/"),
+                NAME("a//b"),
+                NAME("a/./b"),
+                NAME("a/.."),
+                NAME("./a"),
+                NAME("bad\0name"),
+                NAME("a\nb"),
+                NAME("a\x1b[31m"),
+                NAME("a\x7f"),
+                NAME("/"),
+                NAME("1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/x"),
+                {long_part, 256, 0},
+                {long_name, 1025, 0},
         };
         (void)state;
         for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -11,7 +11,8 @@
 
 #include "run/mime_map.h"
 
-#define CASE(input, output) {input, sizeof(input) - 1, output}
+#define CASE(input, output)                                                                                            \
+        { input, sizeof(input) - 1, output }
 
 static const struct {
         const char *input;

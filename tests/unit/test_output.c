@@ -130,7 +130,8 @@ static void is_the_same_in_any_pieces(void **state) {
                         assert_memory_equal(text, all, total);
                 } else {
                         char marker[80];
-                        snprintf(marker, sizeof(marker), "\n[... %zu bytes of output left out here ...]\n", total - keep);
+                        snprintf(marker, sizeof(marker), "\n[... %zu bytes of output left out here ...]\n",
+                                 total - keep);
                         assert_int_equal(length, keep + strlen(marker));
                         assert_memory_equal(text, all, head);
                         assert_memory_equal(text + head, marker, strlen(marker));

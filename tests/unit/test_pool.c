@@ -60,8 +60,9 @@ static void makes_one_for_each_that_waits(void **state) {
         for (int i = 0; i < 3; i++)
                 assert_non_null(pool_lease(&pool, 0));
         assert_null(pool_lease(&pool, 0));
-        assert_int_equal(create_all(&pool, 2, 0), 2);       /* for those that wait, */
-        assert_int_equal(create_all(&pool, 2, 20 * MS), 2); /* and three more are wanted, but only four made at a time */
+        assert_int_equal(create_all(&pool, 2, 0), 2); /* for those that wait, */
+        assert_int_equal(create_all(&pool, 2, 20 * MS),
+                         2); /* and three more are wanted, but only four made at a time */
         assert_int_equal(pool.leased, 3);
 }
 
@@ -73,7 +74,7 @@ static void a_replacement_waits_for_the_run_but_not_for_ever(void **state) {
         pool_lease(&pool, 5 * S);
         assert_int_equal(create_all(&pool, 0, 5 * S), 0);
         assert_int_equal(pool_next_ns(&pool, 0, 5 * S), 5 * S + 20 * MS);
-        assert_int_equal(create_all(&pool, 3, 5 * S), 1); /* for the third that waits: two are parked */
+        assert_int_equal(create_all(&pool, 3, 5 * S), 1);           /* for the third that waits: two are parked */
         assert_int_equal(create_all(&pool, 0, 5 * S + 20 * MS), 0); /* and that one is the replacement now */
 
         pool_lease(&pool, 6 * S);

@@ -1,6 +1,6 @@
 /*
- * One run against a sandbox that the test plays, and an engine that only takes notes: every way in which a run can go, with
- * a well-behaved and with a hostile other end.
+ * One run against a sandbox that the test plays, and an engine that only takes notes: every way in which a run can go,
+ * with a well-behaved and with a hostile other end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +25,8 @@ struct fixture {
         struct fake_sandbox sandbox;
         struct run_request request;
         struct run_limits limits;
-        unsigned claims, overflows, abandons, requeues, finishes;         /* asked of the engine */
-        unsigned starts, outputs, results, files, dones, refusals;        /* told to the owner */
+        unsigned claims, overflows, abandons, requeues, finishes;  /* asked of the engine */
+        unsigned starts, outputs, results, files, dones, refusals; /* told to the owner */
         enum run_refusal refusal;
         struct outcome_of_run outcome;
         char streamed[4096];
@@ -130,7 +130,8 @@ static int setup(void **state) {
         f = (struct fixture){
                 .descriptors = open_descriptors(),
                 .sandbox = {-1, -1, -1, -1},
-                .request = {.code = "print(1)", .code_length = 8, .timeout_ms = 20000, .inline_files = true, .lane = "p"},
+                .request =
+                        {.code = "print(1)", .code_length = 8, .timeout_ms = 20000, .inline_files = true, .lane = "p"},
                 .limits = {1 << 20, 64 << 20},
         };
         assert_int_equal(loop_new(&f.loop), 0);
@@ -167,8 +168,10 @@ static int receive_code(struct fixture *f, char *code, size_t size) {
         } control;
         struct frame frame;
         struct iovec part = {&frame, sizeof(frame)};
-        struct msghdr message = {
-                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+        struct msghdr message = {.msg_iov = &part,
+                                 .msg_iovlen = 1,
+                                 .msg_control = control.bytes,
+                                 .msg_controllen = sizeof(control.bytes)};
         int fd;
         assert_int_equal(recvmsg(f->sandbox.claim, &message, MSG_CMSG_CLOEXEC), sizeof(frame));
         assert_int_equal(frame.type, FRAME_CODE);
@@ -717,14 +720,22 @@ static void names_and_sizes_of_files_are_checked(void **state) {
                 uint64_t size;
                 size_t content_length;
         } bad[] = {
-                {"../x", 4, FRAME_FILE, 0, 1, 1},        {"/x", 2, FRAME_FILE, 0, 1, 1},
-                {"a//b", 4, FRAME_FILE, 0, 1, 1},        {"a/", 2, FRAME_FILE, 0, 1, 1},
-                {".", 1, FRAME_FILE, 0, 1, 1},           {"a/../b", 6, FRAME_FILE, 0, 1, 1},
-                {"a\0b", 3, FRAME_FILE, 0, 1, 1},        {"x", 1, FRAME_FILE, 0, 2, 1},
-                {"x", 1, FRAME_FILE, 0, 0, 1},           {"x", 1, FRAME_FILE, 0, UINT64_MAX, 1},
-                {"x", 1, FRAME_SKIPPED, 0, 1, 0},        {"x", 1, FRAME_SKIPPED, 99, 1, 0},
-                {"x", 1, FRAME_SKIPPED, SKIP_NAME, 1, 1}, {"..", 2, FRAME_SKIPPED, SKIP_NAME, 1, 0},
-                {"x", 1, FRAME_INPUT_FAILED, 1, 1, 0},   {"x", 1, FRAME_INPUT, 0, 1, 1},
+                {"../x", 4, FRAME_FILE, 0, 1, 1},
+                {"/x", 2, FRAME_FILE, 0, 1, 1},
+                {"a//b", 4, FRAME_FILE, 0, 1, 1},
+                {"a/", 2, FRAME_FILE, 0, 1, 1},
+                {".", 1, FRAME_FILE, 0, 1, 1},
+                {"a/../b", 6, FRAME_FILE, 0, 1, 1},
+                {"a\0b", 3, FRAME_FILE, 0, 1, 1},
+                {"x", 1, FRAME_FILE, 0, 2, 1},
+                {"x", 1, FRAME_FILE, 0, 0, 1},
+                {"x", 1, FRAME_FILE, 0, UINT64_MAX, 1},
+                {"x", 1, FRAME_SKIPPED, 0, 1, 0},
+                {"x", 1, FRAME_SKIPPED, 99, 1, 0},
+                {"x", 1, FRAME_SKIPPED, SKIP_NAME, 1, 1},
+                {"..", 2, FRAME_SKIPPED, SKIP_NAME, 1, 0},
+                {"x", 1, FRAME_INPUT_FAILED, 1, 1, 0},
+                {"x", 1, FRAME_INPUT, 0, 1, 1},
                 {"x", 1, FRAME_RESULT, 0, 1, 1},
         };
         (void)state;

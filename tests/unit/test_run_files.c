@@ -61,9 +61,9 @@ static void names_what_was_skipped(void **state) {
                 enum skip_reason reason;
                 const char *name;
         } reasons[] = {
-                {SKIP_TOO_LARGE, "too_large"},     {SKIP_TOTAL_TOO_LARGE, "total_too_large"},
-                {SKIP_TOO_MANY, "too_many"},       {SKIP_NOT_REGULAR, "not_a_regular_file"},
-                {SKIP_UNREADABLE, "unreadable"},   {SKIP_NAME, "name"},
+                {SKIP_TOO_LARGE, "too_large"},   {SKIP_TOTAL_TOO_LARGE, "total_too_large"},
+                {SKIP_TOO_MANY, "too_many"},     {SKIP_NOT_REGULAR, "not_a_regular_file"},
+                {SKIP_UNREADABLE, "unreadable"}, {SKIP_NAME, "name"},
         };
         struct run_files files;
         (void)state;
@@ -92,7 +92,11 @@ static void names_that_are_not_utf8_stay_apart(void **state) {
                 /* One that bears by right the name made up for the second. */
                 {"a%FF (name not UTF-8)", 21, "a%FF (name not UTF-8) (2)"},
                 {"a\nb\"<img>", 9, "a\nb\"<img>"},
-                {"\xe2\x80\xae" "gpj.exe", 10, "\xe2\x80\xae" "gpj.exe"},
+                {"\xe2\x80\xae"
+                 "gpj.exe",
+                 10,
+                 "\xe2\x80\xae"
+                 "gpj.exe"},
         };
         struct run_files files;
         (void)state;

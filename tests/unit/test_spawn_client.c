@@ -172,16 +172,19 @@ static void sends_requests(void **state) {
         spawn_create(f->client, 5, SPAWN_PROFILE_SNIPPET);
         spawn_claim(f->client, (struct sandbox_id){1, 2}, 20000);
         spawn_kill(f->client, (struct sandbox_id){1, 2}, SPAWN_END_CANCELLED);
-        assert_int_equal(fdpass_recv(f->spawner, &message, sizeof(message), fds, FDPASS_MAX, &fd_count), sizeof(message));
+        assert_int_equal(fdpass_recv(f->spawner, &message, sizeof(message), fds, FDPASS_MAX, &fd_count),
+                         sizeof(message));
         assert_int_equal(message.type, SPAWN_CREATE);
         assert_int_equal(message.version, SPAWN_PROTOCOL_VERSION);
         assert_int_equal(message.request, 5);
         assert_int_equal(message.profile, SPAWN_PROFILE_SNIPPET);
-        assert_int_equal(fdpass_recv(f->spawner, &message, sizeof(message), fds, FDPASS_MAX, &fd_count), sizeof(message));
+        assert_int_equal(fdpass_recv(f->spawner, &message, sizeof(message), fds, FDPASS_MAX, &fd_count),
+                         sizeof(message));
         assert_int_equal(message.type, SPAWN_CLAIM);
         assert_int_equal(message.timeout_ms, 20000);
         assert_int_equal(message.sandbox.low, 2);
-        assert_int_equal(fdpass_recv(f->spawner, &message, sizeof(message), fds, FDPASS_MAX, &fd_count), sizeof(message));
+        assert_int_equal(fdpass_recv(f->spawner, &message, sizeof(message), fds, FDPASS_MAX, &fd_count),
+                         sizeof(message));
         assert_int_equal(message.type, SPAWN_KILL);
         assert_int_equal(message.reason, SPAWN_END_CANCELLED);
         assert_int_equal(fd_count, 0);
@@ -241,7 +244,10 @@ static void whatever_is_not_in_the_protocol_is_the_end(void **state) {
                 size_t length, fds;
                 bool greeted;
         } cases[] = {
-                {{.type = SPAWN_TEMPLATE, .template_state = SPAWN_TEMPLATE_SERVING}, sizeof(struct spawn_message), 0, false},
+                {{.type = SPAWN_TEMPLATE, .template_state = SPAWN_TEMPLATE_SERVING},
+                 sizeof(struct spawn_message),
+                 0,
+                 false},
                 {{.type = SPAWN_HELLO, .version = 99}, sizeof(struct spawn_message), 0, false},
                 {{.type = SPAWN_HELLO}, sizeof(struct spawn_message) - 1, 0, false},
                 {{.type = SPAWN_HELLO}, 1, 0, false},

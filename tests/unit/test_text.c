@@ -13,7 +13,8 @@
 #include "run/text.h"
 
 #define R TEXT_REPLACEMENT
-#define CASE(input, output) {input, sizeof(input) - 1, output, sizeof(output) - 1}
+#define CASE(input, output)                                                                                            \
+        { input, sizeof(input) - 1, output, sizeof(output) - 1 }
 
 static const struct {
         const char *input;
@@ -28,13 +29,13 @@ static const struct {
         CASE("h\xc3\xa9llo \xe4\xbd\xa0 \xf0\x9f\x90\x8d", "h\xc3\xa9llo \xe4\xbd\xa0 \xf0\x9f\x90\x8d"),
         CASE("\xff\xfe abc\n", R R " abc\n"),
         CASE("\x80", R),
-        CASE("\xc0\xaf", R R),                /* "/" in two bytes */
-        CASE("\xe0\x80\xaf", R R R),          /* in three */
-        CASE("\xf0\x80\x80\xaf", R R R R),    /* in four */
-        CASE("\xed\xa0\x80", R R R),          /* a surrogate */
-        CASE("\xf4\x90\x80\x80", R R R R),    /* above U+10FFFF */
+        CASE("\xc0\xaf", R R),             /* "/" in two bytes */
+        CASE("\xe0\x80\xaf", R R R),       /* in three */
+        CASE("\xf0\x80\x80\xaf", R R R R), /* in four */
+        CASE("\xed\xa0\x80", R R R),       /* a surrogate */
+        CASE("\xf4\x90\x80\x80", R R R R), /* above U+10FFFF */
         CASE("\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"),
-        CASE("\xe4\xbd", R),                  /* cut off: one for the whole beginning */
+        CASE("\xe4\xbd", R), /* cut off: one for the whole beginning */
         CASE("\xf0\x9f\x90", R),
         CASE("\xe4\xbdz", R "z"),
         CASE("\xf0\x9f\x90\xe4\xbd\xa0", R "\xe4\xbd\xa0"),
@@ -96,9 +97,9 @@ static size_t replace_slowly(const unsigned char *bytes, size_t length, char *to
 }
 
 static void agrees_with_the_definition_on_random_bytes(void **state) {
-        static const unsigned char interesting[] = {0x00, 'a', '"', '\\', 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf,
-                                                    0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xed, 0xef, 0xf0, 0xf1, 0xf4,
-                                                    0xf5, 0xff};
+        static const unsigned char interesting[] = {0x00, 'a',  '"',  '\\', 0x7f, 0x80, 0x8f, 0x90,
+                                                    0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0,
+                                                    0xe1, 0xed, 0xef, 0xf0, 0xf1, 0xf4, 0xf5, 0xff};
         (void)state;
         srand(3);
         for (int round = 0; round < 20000; round++) {
