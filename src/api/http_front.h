@@ -10,7 +10,7 @@
  * is complete. So what libmicrohttpd reads has one meaning, and no two requests can be confused. The front also keeps the
  * clocks (a whole request must arrive in its time, however its bytes are dripped), the limits on connections, the way a
  * connection is closed (so that a refusal reaches a client that is still sending), and notices when a client is gone.
- * docs/decisions/http-front.md tells why it is built this way.
+ * docs/decisions/0009-http-front.md tells why it is built this way.
  *
  * WHEN IS A CLIENT GONE? When its side reports an error or a reset, or takes nothing of a reply for a while. A plain end
  * of its sending side (FIN) is ambiguous: close() and a half-close look alike. While an answer is being worked on, the
