@@ -38,8 +38,7 @@ void engine_drain(struct engine *engine, void (*done)(void *data), void *data);
 /* A run that is not yet queued. Request, handler and data as in run/run.h. NULL without memory. */
 struct run *engine_run_new(struct engine *engine, const struct run_request *request, const struct run_handler *handler,
                            void *data);
-/* Queues it; it may start, or be refused, within this call. The engine frees it when it has been answered or cancelled.
- */
+/* Queues it; it may start or be refused within this call. The engine frees it once it is answered or cancelled. */
 void engine_run_submit(struct engine *engine, struct run *run);
 
 /* Seconds after which one that was refused may try again. */
