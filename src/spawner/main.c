@@ -46,10 +46,11 @@ static void on_stop_tick(void *data) {
 }
 
 void spawner_stop(struct spawner *spawner, int code) {
+        /* The api process hangs up when it ends; with which status, is known a moment later. */
+        exit_code = exit_code ? exit_code : code;
         if (spawner->stopping)
                 return;
         spawner->stopping = true;
-        exit_code = code;
         loop_remove(spawner->loop, &spawner->api_source);
         close_fd(&spawner->api_fd); /* the api process ends when it sees this */
         for (struct sandbox *s = spawner->sandboxes, *next; s; s = next) {
