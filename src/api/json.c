@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "api/http.h"
+#include "api/json_long.h"
 #include "base/cleanup.h"
 #include "run/text.h"
 
@@ -104,16 +105,36 @@ static int explain(const json_error_t *error, const char *bytes, size_t length, 
                              error->line, error->column);
 }
 
-int json_parse_object(const char *bytes, size_t length, json_t **ret, struct err *e) {
+static int parse(const char *bytes, size_t length, json_t **ret, struct err *e) {
         json_error_t error;
+        struct json_long taken;
+        int r = json_long_take(&taken, bytes, length, JSON_LONG_BYTES, e);
+        if (r < 0)
+                return r;
+        const char *rest = taken.rest ? taken.rest : bytes;
+        size_t rest_length = taken.rest ? taken.rest_length : length;
+        json_t *tree = json_loadb(rest, rest_length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+        if (!tree)
+                r = explain(&error, rest, rest_length, e);
+        else if (json_long_restore(&taken, tree) < 0)
+                r = err_set(e, -ENOMEM, "The service has no memory left for this body.");
+        json_long_deinit(&taken);
+        if (r == 0)
+                *ret = tree;
+        else
+                json_decref(tree);
+        return r;
+}
+
+int json_parse_object(const char *bytes, size_t length, json_t **ret, struct err *e) {
+        json_t *object;
         if (length == 0)
                 return err_set(e, -EINVAL, "The body is empty; send a JSON object.");
         int r = check_shape(bytes, length, e);
+        if (r == 0)
+                r = parse(bytes, length, &object, e);
         if (r < 0)
                 return r;
-        json_t *object = json_loadb(bytes, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
-        if (!object)
-                return explain(&error, bytes, length, e);
         if (!json_is_object(object)) {
                 json_decref(object);
                 return err_set(e, -EINVAL, "The body must be a JSON object.");
