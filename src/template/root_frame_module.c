@@ -2,20 +2,22 @@
  * _root_frame: runs a snippet so that nothing of the runner stands below it on the call stack.
  *
  * An extension module of the image's own Python; used by sandbox_runner in the sandbox, with the snippet's code as its
- * argument. A script's module frame has no caller. If the runner's frames were there, `inspect.stack()`, a warning with a
- * `stacklevel`, `traceback.print_stack()`, the debugger and the depth of a RecursionError would all tell of them. Also
- * here: what runs at the end of a script with nothing below it either (exit functions, the collector), and reporting an
- * exception as "ignored", in the interpreter's own words, for which Python code has no call.
+ * argument. A script's module frame has no caller. If the runner's frames were there, `inspect.stack()`, a warning with
+ * a `stacklevel`, `traceback.print_stack()`, the debugger and the depth of a RecursionError would all tell of them.
+ * Also here: what runs at the end of a script with nothing below it either (exit functions, the collector), and
+ * reporting an exception as "ignored", in the interpreter's own words, for which Python code has no call.
  *
  * Built against the stable ABI, so that the distribution's headers serve for the image's interpreter. The interpreter's
- * list of frames is not part of that ABI: the fields are declared below as CPython 3.12 lays them out (cpython/pystate.h
- * and internal/pycore_frame.h; fixed for the life of 3.12), checked when the module is loaded, and left alone in any
- * other version or if the check fails. Snippets then run as well, only with the runner's frames below theirs.
+ * list of frames is not part of that ABI: the fields are declared below as CPython 3.12 lays them out
+ * (cpython/pystate.h and internal/pycore_frame.h; fixed for the life of 3.12), checked when the module is loaded, and
+ * left alone in any other version or if the check fails. Snippets then run as well, only with the runner's frames below
+ * theirs.
  */
 #define Py_LIMITED_API 0x030a0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -52,6 +54,8 @@ struct thread_3_12 { /* struct _ts, as far as it is needed */
 static struct {
         bool layout_known;
         PyObject *settrace, *setprofile; /* the real ones, whatever a snippet puts in their place */
+        bool outside;           /* the runner's own code is running, with its signals held */
+        sigset_t snippet_mask;  /* then: what the snippet had blocked */
 } root;
 
 static struct thread_3_12 *this_thread(void) {
@@ -85,9 +89,27 @@ static void refresh_recursion(struct thread_3_12 *thread, int at_least) {
         thread->recursion_remaining = limit > at_least ? limit : at_least;
 }
 
-/* From here to reveal() there is no Python frame below, and no exception is being handled. */
+/* A snippet's signal handlers may raise. They run while its own code does, and wait while the runner's does. */
+static void release_signals(void) {
+        if (root.outside)
+                pthread_sigmask(SIG_SETMASK, &root.snippet_mask, NULL);
+        root.outside = false;
+}
+
+static void hold_signals(void) {
+        static const int own_fault[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}; /* cannot wait */
+        sigset_t all;
+        sigfillset(&all);
+        for (size_t i = 0; i < sizeof(own_fault) / sizeof(own_fault[0]); i++)
+                sigdelset(&all, own_fault[i]);
+        pthread_sigmask(SIG_BLOCK, &all, &root.snippet_mask);
+        root.outside = true;
+}
+
+/* From here to reveal() there is no Python frame below, no exception is being handled, and signals come through. */
 static struct below hide(void) {
         struct below below = {.thread = this_thread()};
+        release_signals();
         if (!below.thread)
                 return below;
         below.cframe = below.thread->cframe;
@@ -106,8 +128,8 @@ static void reveal(const struct below *below) {
         refresh_recursion(below->thread, 1000);
 }
 
-/* A trace or profile function that the snippet left behind has no business with the runner. Called from C, so that it does
- * not get to see its own removal either. */
+/* A trace or profile function that the snippet left behind has no business with the runner. Called from C, so that it
+ * does not get to see its own removal either. */
 static void stop_tracing(const struct thread_3_12 *thread) {
         if (thread && !thread->trace_function && !thread->profile_function)
                 return;
@@ -132,9 +154,19 @@ static PyObject *take_exception(void) {
         return value;
 }
 
-/* (value, None) or (None, exception). Takes the reference to `value`, which is NULL if an exception is set. */
+/* (value, None) or (None, exception). Takes the reference to `value`, which is NULL if an exception is set. From here on
+ * signals wait; a handler that is due runs now, as the last of what the snippet did. */
 static PyObject *value_or_exception(PyObject *value) {
         PyObject *exception = value ? NULL : take_exception();
+        hold_signals();
+        if (PyErr_CheckSignals() < 0) {
+                PyObject *late = take_exception();
+                Py_CLEAR(value);
+                if (!exception)
+                        exception = late;
+                else
+                        Py_XDECREF(late);
+        }
         PyObject *both = PyTuple_Pack(2, value ? value : Py_None, exception ? exception : Py_None);
         Py_XDECREF(value);
         Py_XDECREF(exception);
@@ -180,17 +212,29 @@ static PyObject *root_frame_ignore(PyObject *self, PyObject *args) {
         struct below below = hide(); /* else the report would give our frame as the place */
         PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
         PyErr_WriteUnraisable(where);
+        PyObject *none = Py_None;
+        Py_INCREF(none);
+        Py_XDECREF(value_or_exception(none));
         reveal(&below);
+        Py_RETURN_NONE;
+}
+
+static PyObject *root_frame_release(PyObject *self, PyObject *unused) {
+        (void)self;
+        (void)unused;
+        release_signals();
         Py_RETURN_NONE;
 }
 
 static PyMethodDef methods[] = {
         {"run", root_frame_run, METH_VARARGS,
-         "run(code, globals) -> (value, exception): run it with no frame below; one of the two is None"},
+         "run(code, globals) -> (value, exception): run it with no frame below; one of the two is None. Signals are held "
+         "from then on, but while run, call or ignore are at work"},
         {"call", root_frame_call, METH_VARARGS,
          "call(function, *arguments) -> (value, exception): the same for a function"},
         {"ignore", root_frame_ignore, METH_VARARGS,
          "ignore(exception, where): hand it to sys.unraisablehook, as the interpreter does with what nobody can catch"},
+        {"release", root_frame_release, METH_NOARGS, "release(): let signals through again"},
         {NULL, NULL, 0, NULL},
 };
 

@@ -1,6 +1,6 @@
 """Fixtures of the runner's tests.
 
-    pytest tests/unit/python [--image build/image/rootfs]
+    pytest tests/unit/python [--image=build/image/rootfs]
 
 Without an image the interpreter that runs pytest is the one under test, and it must have the libraries. With an image (as
 root) it is the image's own, in a mount namespace and a chroot; pytest itself may then run in any Python 3.12.

@@ -102,6 +102,7 @@ def main() -> None:
         runner.warm()
         gc.collect()
         gc.freeze()
+        runner.compact()
         left_open = sorted(set(os.listdir("/proc/self/fd")) - before)
         assert not left_open, f"descriptors left open: {left_open}"
     channel.send(b"{}")

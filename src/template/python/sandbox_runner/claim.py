@@ -91,7 +91,9 @@ class Channel:
             try:
                 self._send_all(frames.header(kind, len(payload)) + payload)
                 self._torn = False
-            except OSError:
+            except OSError as problem:
+                if problem.errno is None:  # not the socket's: a TimeoutError of the snippet's own, say
+                    raise
                 return False
             finally:
                 self._sender = 0

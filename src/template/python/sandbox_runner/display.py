@@ -9,7 +9,7 @@ Each becomes one frame on the claim channel, a JSON object that maps MIME types 
 - ``image.show()`` of Pillow gives the picture.
 - The value of a last expression gives what its ``_repr_html_`` and so on offer, and its ``repr`` as text/plain, cut when long.
 
-Nothing here prints, and nothing here raises into the snippet, but for what the snippet's own signal handlers raise.
+Nothing here prints, and nothing here raises into the snippet; its signal handlers wait until a figure is shown.
 """
 
 from .guard import BUILTINS as __builtins__  # noqa: F401
@@ -22,7 +22,7 @@ from zlib import crc32
 import _json
 
 from . import frames, represent
-from .guard import MODULES, no_warnings, time_limit
+from .guard import MODULES, no_warnings, signals_held, time_limit
 
 _VALUE_SECONDS = 2.0  # for making the value's text; the program itself is over by then
 _FIGURES_SECONDS = 5.0
@@ -83,7 +83,7 @@ def _member(mime: str, data) -> bytes:
 def last_value(value) -> None:
     if not _active():
         return
-    if _is_figure(value):
+    if _is_figure(value) and _has_content(value):
         if not _figures.is_shown(value):
             with time_limit(_FIGURES_SECONDS):
                 _figures.show(value)
@@ -154,7 +154,7 @@ def _picture(figure) -> bytes:
         _print_figure(figure.canvas, buffer, format="png", dpi=dpi, bbox_inches="tight")
         if buffer.tell() <= _PICTURE_BYTES_MAX:
             break
-        dpi /= 2
+        dpi *= 0.8 * (_PICTURE_BYTES_MAX / buffer.tell()) ** 0.5
     return buffer.getvalue()
 
 
@@ -218,10 +218,11 @@ def hook_matplotlib() -> None:
         """Hand the figure over as a result of this run."""
         if not _active():
             return
-        try:
-            _figures.show(self.canvas.figure)
-        except Exception:
-            pass
+        with signals_held():
+            try:
+                _figures.show(self.canvas.figure)
+            except Exception:
+                pass
 
     original = backend_bases.FigureManagerBase.show
     show.__module__, show.__qualname__ = original.__module__, original.__qualname__
@@ -234,10 +235,11 @@ def hook_pillow() -> None:
     class SandboxViewer(ImageShow.Viewer):
         def show(self, image, **options):
             if _active():
-                try:
-                    _sink.send({"image/png": _png_of_image(image), "text/plain": represent.text(image, 1000)})
-                except Exception:
-                    pass
+                with signals_held():
+                    try:
+                        _sink.send({"image/png": _png_of_image(image), "text/plain": represent.text(image, 1000)})
+                    except Exception:
+                        pass
             return 1
 
     ImageShow._viewers.insert(0, SandboxViewer())

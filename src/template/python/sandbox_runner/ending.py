@@ -17,11 +17,11 @@ import sys
 import types
 import weakref
 
-from .guard import MODULES, call_at_root, collect, drop_own_frame, ignore
+from .guard import MODULES, call_at_root, collect, drop_own_frame, has_grown_by, ignore, mute_signals
 
 _exit, _getpid, _kill, _write = os._exit, os.getpid, os.kill, os.write
-_SIGINT, _SIG_DFL, _SIG_BLOCK = _signal.SIGINT, _signal.SIG_DFL, _signal.SIG_BLOCK
-_set_signal, _sigmask, _valid_signals = _signal.signal, _signal.pthread_sigmask, _signal.valid_signals()
+_SIGINT, _SIG_DFL, _SIG_UNBLOCK = _signal.SIGINT, _signal.SIG_DFL, _signal.SIG_UNBLOCK
+_set_signal, _sigmask = _signal.signal, _signal.pthread_sigmask
 _exit_functions = atexit._run_exitfuncs
 _audit, _get_objects, _reference = sys.audit, gc.get_objects, weakref.ref
 _ModuleType = types.ModuleType
@@ -29,14 +29,17 @@ _display = sys.__excepthook__
 _IMAGE = tuple({prefix.rstrip("/") + "/" for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)})
 
 FLUSH_FAILED = 120
+_CROWDED = 200 << 20  # bytes of memory that a run has taken from which on a list of all its objects is one too many
 _MAINS = ("__main__", "__mp_main__")
 _known_modules = frozenset()
+_last_known = ""
 
 
 def know_modules() -> None:
     """Everything that is imported now belongs to the template, not to a snippet."""
-    global _known_modules
+    global _known_modules, _last_known
     _known_modules = frozenset(MODULES)
+    _last_known = next(reversed(MODULES))
 
 
 # --- the exception ---
@@ -48,6 +51,9 @@ class Outcome:
     def __init__(self, status: int = 0, interrupted: bool = False):
         self.status = status
         self.interrupted = interrupted
+
+
+FAILED = Outcome(1)
 
 
 def report(problem) -> Outcome:
@@ -159,8 +165,6 @@ def finalize() -> bool:
     flushed = True
     for step in steps:
         try:
-            if step is _destroy:
-                _sigmask(_SIG_BLOCK, _valid_signals)  # nobody is left to handle one
             flushed = (step() is not False) and flushed
         except BaseException:
             pass
@@ -183,7 +187,7 @@ def _run_exit_functions() -> None:
 def _die_by_sigint() -> None:
     """As a shell expects it of a program that was interrupted."""
     _set_signal(_SIGINT, _SIG_DFL)
-    _sigmask(_signal.SIG_UNBLOCK, (_SIGINT,))
+    _sigmask(_SIG_UNBLOCK, (_SIGINT,))
     _kill(_getpid(), _SIGINT)
 
 
@@ -229,18 +233,24 @@ def _flush_standard() -> bool:
 
 def _destroy() -> None:
     """Destroys the snippet's modules and objects, and flushes the files that are still open after that."""
+    mute_signals()
     for name in ("last_exc", "last_type", "last_value", "last_traceback"):
         setattr(sys, name, None)
     for name in ("stdin", "stdout", "stderr"):
         setattr(sys, name, getattr(sys, f"__{name}__", None))
     modules = _take_modules()
+    # First: the collector may close the lower half of a file before the upper half has written what it holds.
+    crowded = has_grown_by(_CROWDED)
+    if not crowded:
+        _flush_files()
     collect()
     left = [module for module in (reference() for reference in modules) if module is not None]
     for module in reversed(left):
         _clear(vars(module))
     if left:
         collect()
-    _flush_files()
+    if crowded:
+        _flush_files()
     _flush_quietly("stdout")
     _flush_quietly("stderr")
 
@@ -248,12 +258,23 @@ def _destroy() -> None:
 def _take_modules() -> list:
     """Takes the snippet's modules off ``sys.modules``; weak references to them, in the order of their import."""
     references = []
-    for name in [name for name in MODULES if name not in _known_modules or name in _MAINS]:
-        module = MODULES[name]
+    for name in [*_MAINS, *_new_names()]:
+        module = MODULES.get(name)
         if isinstance(module, _ModuleType) and not _of_image(module):
             del MODULES[name]
             references.append(_reference(module))
     return references
+
+
+def _new_names() -> list:
+    """What was imported since, oldest first. Looks at the end of the dictionary only: its keys are in a thousand pages."""
+    names = []
+    for name in reversed(MODULES):
+        if name is _last_known:
+            break
+        if name not in _known_modules:
+            names.append(name)
+    return names[::-1]
 
 
 def _of_image(module) -> bool:
@@ -276,7 +297,7 @@ _FILES = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
 
 
 def _flush_files() -> None:
-    """Files that something still holds on to: a variable of a library, a thread that goes on."""
+    """Files that nobody has closed: in a cycle, in a variable of a library, in a thread that goes on."""
     for file in [thing for thing in _get_objects() if type(thing) in _FILES]:
         try:
             if not file.closed:

@@ -9,6 +9,7 @@ the way in which a run ends, not the truth of what the snippet reports about its
 import _signal as signals
 import builtins
 import gc
+import resource
 import sys
 import warnings
 
@@ -18,8 +19,12 @@ __builtins__ = BUILTINS
 MODULES = sys.modules  # the interpreter's own, even when a snippet puts another in its place
 
 _collect, _get_stats = gc.collect, gc.get_stats
+_getrusage, _RUSAGE_SELF = resource.getrusage, resource.RUSAGE_SELF
 _getsignal, _signal, _setitimer = signals.getsignal, signals.signal, signals.setitimer
 _SIGALRM, _ITIMER_REAL = signals.SIGALRM, signals.ITIMER_REAL
+_sigmask, _sigpending, _sigtimedwait = signals.pthread_sigmask, signals.sigpending, signals.sigtimedwait
+_SIG_BLOCK, _SIG_UNBLOCK, _SIG_SETMASK = signals.SIG_BLOCK, signals.SIG_UNBLOCK, signals.SIG_SETMASK
+_ALL_SIGNALS = signals.valid_signals() - {signals.SIGSEGV, signals.SIGBUS, signals.SIGFPE, signals.SIGILL, signals.SIGABRT}
 
 try:  # built beside this package; see src/template/root_frame_module.c
     import _root_frame
@@ -28,7 +33,10 @@ except ImportError:
 
 
 def run_at_root(code, globals):
-    """Runs ``code`` in ``globals``; gives (value, None) or (None, exception), the traceback without frames of ours."""
+    """Runs ``code`` in ``globals``; gives (value, None) or (None, exception), the traceback without frames of ours.
+
+    Afterwards signals are held: the snippet's handlers run only in what is called by ``call_at_root``.
+    """
     if _root_frame is not None:
         return _root_frame.run(code, globals)
     try:
@@ -47,6 +55,12 @@ def call_at_root(function, *arguments):
     except BaseException as problem:
         drop_own_frame(problem)
         return None, problem
+
+
+def release_signals() -> None:
+    """Lets signals through again after ``run_at_root``, when no snippet was run."""
+    if _root_frame is not None:
+        _root_frame.release()
 
 
 def drop_own_frame(problem) -> None:
@@ -84,6 +98,16 @@ class no_warnings:
         warnings.filters = self._filters
 
 
+class signals_held:
+    """The snippet's signal handlers, which may raise, wait meanwhile."""
+
+    def __enter__(self):
+        self._mask = _sigmask(_SIG_BLOCK, _ALL_SIGNALS)
+
+    def __exit__(self, *_):
+        _sigmask(_SIG_SETMASK, self._mask)
+
+
 class TooSlow(BaseException):
     """Raised by ``time_limit``; no ``except Exception`` of a library is meant to catch it."""
 
@@ -93,7 +117,10 @@ def _too_slow(*_):
 
 
 class time_limit:
-    """Interrupts Python code of the main thread that takes longer. A timer of the snippet goes on afterwards."""
+    """Interrupts Python code of the main thread that takes longer. To be used while signals are held.
+
+    A timer of the snippet goes on afterwards.
+    """
 
     def __init__(self, seconds: float):
         self._seconds = seconds
@@ -102,16 +129,28 @@ class time_limit:
         self._handler = _getsignal(_SIGALRM)
         if self._handler is None:  # not made by Python: leave it alone
             return
-        _signal(_SIGALRM, _too_slow)
         self._left = _setitimer(_ITIMER_REAL, self._seconds)
+        if _SIGALRM in _sigpending():
+            _sigtimedwait((_SIGALRM,), 0)  # the snippet's
+        _signal(_SIGALRM, _too_slow)
+        self._mask = _sigmask(_SIG_UNBLOCK, (_SIGALRM,))
 
     def __exit__(self, *_):
         if self._handler is None:
             return
+        try:
+            _sigmask(_SIG_SETMASK, self._mask)
+        except TooSlow:
+            _sigmask(_SIG_SETMASK, self._mask)
         _setitimer(_ITIMER_REAL, 0)
         _signal(_SIGALRM, self._handler)
         if self._left[0]:
             _setitimer(_ITIMER_REAL, *self._left)
+
+
+def mute_signals() -> None:
+    """From here on no handler of the snippet runs any more, not even while its destructors do."""
+    call_at_root(_sigmask, _SIG_BLOCK, _ALL_SIGNALS)
 
 
 def collect() -> None:
@@ -128,10 +167,17 @@ def collect() -> None:
 
 
 _middle_collections = _old_collections = -1
+_resident = 0
 
 
-def note_collections() -> None:
-    """The state of the collector at the start of a run, for ``collect``."""
-    global _middle_collections, _old_collections
+def note_start() -> None:
+    """The state of the collector and the memory at the start of a run, for ``collect`` and ``has_grown_by``."""
+    global _middle_collections, _old_collections, _resident
     _, middle, old = _get_stats()
     _middle_collections, _old_collections = middle["collections"], old["collections"]
+    _resident = _getrusage(_RUSAGE_SELF).ru_maxrss
+
+
+def has_grown_by(size: int) -> bool:
+    """True if this process has at some time of the run held ``size`` bytes more than at its start."""
+    return (_getrusage(_RUSAGE_SELF).ru_maxrss - _resident) * 1024 > size

@@ -12,6 +12,7 @@ from .guard import BUILTINS as __builtins__  # noqa: F401
 
 import ast
 import dis
+import re
 import sys
 
 from .guard import no_warnings
@@ -59,29 +60,27 @@ def _returns_none(code, raw: bytes, at: int) -> bool:
     return raw[at] == _RETURN_CONST and code.co_consts[argument | raw[at + 1]] is None
 
 
-def wanted(source: bytes) -> bool:
-    """True if the last statement is an expression that does not end in a semicolon."""
-    found = _last_statement(source)
-    return found is not None and isinstance(found[0], ast.Expr) and not found[1]
+def to_show(value, source: bytes):
+    """What to show of a run whose code returned ``value``; None if its last statement gives nothing to show.
 
-
-def constant(source: bytes):
-    """The value of a last statement like ``1 + 1``, for which a script has no code at all; None if it is none."""
-    if not _looks_constant(source):
+    That is the value if the last statement is an expression that does not end in a semicolon. A constant like ``1 + 1`` is special: a
+    script has no code for it at all, and what the code returned was left by the statement before.
+    """
+    if value is None and not _looks_constant(source):
         return None
     found = _last_statement(source)
     if found is None or not isinstance(found[0], ast.Expr) or found[1]:
         return None
     if not all(isinstance(node, _CONSTANT_NODES) for node in ast.walk(found[0])):
-        return None
+        return value
     with no_warnings():
         code = compile(ast.Expression(found[0].value), "<constant>", "eval", 0, True)
-    # Only what the compiler has worked out already: no operation is left to run.
-    return code.co_consts[0] if len(code.co_code) <= 4 and code.co_consts else None
+    # Only what the compiler has worked out already: else there is code, and the value is its own.
+    return code.co_consts[0] if len(code.co_code) <= 4 and code.co_consts else value
 
 
 _CONSTANT_NODES = (ast.Expr, ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
-_CONSTANT_STARTS = tuple("0123456789\"'-+~(.bBrRuUTF")
+_CONSTANT_START = re.compile(r"""[0-9"'(.+~-]|[bBrRuU]{1,2}["']|(True|False|not)\b""")
 
 
 def _looks_constant(source: bytes) -> bool:
@@ -90,7 +89,7 @@ def _looks_constant(source: bytes) -> bool:
     for line in reversed(tail):
         line = line.strip()
         if line and not line.startswith("#"):
-            return line.startswith(_CONSTANT_STARTS) or line.endswith(('"""', "'''", ")"))
+            return _CONSTANT_START.match(line) is not None or line.endswith(('"""', "'''"))
     return False
 
 

@@ -6,7 +6,7 @@ import os
 
 from . import display, ending, last_value, snippet, stdio
 from .claim import Channel, ClaimLost
-from .guard import MODULES, note_collections
+from .guard import MODULES, note_start
 
 
 def serve(claim_fd: int, script: str):
@@ -16,7 +16,11 @@ def serve(claim_fd: int, script: str):
         source, stdin = channel.receive()
     except (ClaimLost, OSError):
         os._exit(0)  # parked in vain: the service has gone, or has no use for this sandbox
-    ending.leave(run_claimed(channel, source, stdin, script))
+    outcome = ending.FAILED
+    try:
+        outcome = run_claimed(channel, source, stdin, script)
+    finally:  # whatever a thread or a signal of the snippet has done to code of ours meanwhile
+        ending.leave(outcome)
 
 
 def run_claimed(channel: Channel, source: bytes, stdin: int, script: str) -> ending.Outcome:
@@ -26,7 +30,7 @@ def run_claimed(channel: Channel, source: bytes, stdin: int, script: str) -> end
     snippet.remember_lines(script, source)
     code, problem = snippet.load(source, script)
     display.begin(channel)
-    note_collections()
+    note_start()
     value = None
     channel.started()
     if code is not None:
@@ -41,10 +45,7 @@ def run_claimed(channel: Channel, source: bytes, stdin: int, script: str) -> end
 
 def _show_what_is_left(value, source: bytes) -> None:
     try:
-        if value is None:
-            value = last_value.constant(source)
-        elif not last_value.wanted(source):
-            value = None
+        value = last_value.to_show(value, source)
         if value is not None:
             display.last_value(value)
         display.open_figures()

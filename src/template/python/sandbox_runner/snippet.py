@@ -15,7 +15,7 @@ import types
 from importlib.machinery import SourceFileLoader
 
 from . import last_value
-from .guard import MODULES, run_at_root
+from .guard import MODULES, release_signals, run_at_root
 
 _LINES_AT_ONCE = 256 << 10  # bytes of source that are split into lines before the run instead of when they are asked for
 
@@ -86,6 +86,7 @@ def rehearse(script: str) -> None:
     main = new_main(script)
     code, _ = load(b"print(end='')\n", script)
     run(code, main)
+    release_signals()
 
 
 def take_stage(main, script: str, workdir: str, path: list) -> None:
