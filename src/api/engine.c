@@ -101,9 +101,20 @@ static void on_tidy(void *data) {
         }
 }
 
-static void tidy_soon(struct engine *engine) {
-        if (!engine->tidy && loop_add_timer(engine->api->loop, 0, on_tidy, engine, &engine->tidy) < 0)
+static void tidy_in_a_round(struct engine *engine, loop_timer_fn call) {
+        if (!engine->tidy && loop_add_timer(engine->api->loop, 0, call, engine, &engine->tidy) < 0)
                 api_quit(engine->api, EXIT_FAILURE, "out of memory");
+}
+
+static void on_round_over(void *data) {
+        struct engine *engine = data;
+        engine->tidy = NULL;
+        tidy_in_a_round(engine, on_tidy);
+}
+
+/* Not in this round of the loop but in the one after it: the first belongs to the reply, which then is on its way. */
+static void tidy_soon(struct engine *engine) {
+        tidy_in_a_round(engine, on_round_over);
 }
 
 static void host_requeue(void *data, struct run *run) {

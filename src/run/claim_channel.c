@@ -44,12 +44,13 @@ static bool on_frame(void *data, uint32_t type, const char *payload, uint32_t le
 }
 
 /*
- * Nothing more will be read. The reading side is shut, so that a runner that goes on writing gets EPIPE and does not
- * block until its time is over.
+ * Nothing more will be read. After a bad frame the reading side is shut, so that a runner that goes on writing gets EPIPE
+ * and does not block until its time is over.
  */
-static void end_reading(struct claim_channel *channel) {
+static void end_reading(struct claim_channel *channel, enum frame_status status) {
         channel->ended = true;
-        shutdown(channel->fd, SHUT_RD);
+        if (status == FRAMES_BAD)
+                shutdown(channel->fd, SHUT_RD);
         frame_reader_deinit(&channel->reader);
         loop_remove(channel->loop, &channel->source);
 }
@@ -59,7 +60,7 @@ static void read_frames(struct claim_channel *channel, size_t budget) {
                 return;
         enum frame_status status = frame_reader_read(&channel->reader, channel->fd, budget);
         if (status == FRAMES_END || status == FRAMES_BAD)
-                end_reading(channel);
+                end_reading(channel, status);
 }
 
 static ssize_t send_part(struct claim_channel *channel) {
