@@ -5,6 +5,7 @@
  * builders, templates, the holder and the api process all end here.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,15 +39,23 @@ static void on_service_death(struct spawner *spawner, int wait_status) {
         spawner_stop(spawner, code);
 }
 
+/* The next child that has ended, left as it is; 0 if there is none. */
+static pid_t next_ended(void) {
+        siginfo_t info = {.si_pid = 0};
+        return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 ? 0 : info.si_pid;
+}
+
 void reap_on_signal(void *data, int signal_number) {
         struct spawner *spawner = data;
         pid_t pid;
         int status;
         (void)signal_number;
-        /* A short run can be over before its claim has been read, which was sent before its code. */
-        if (spawner->api_source)
-                requests_on_readable(spawner, spawner->api_fd, EPOLLIN);
-        while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+        while ((pid = next_ended()) > 0) {
+                /* A short run can be over before its claim has been read, which was sent before its code. */
+                if (spawner->api_source)
+                        requests_on_readable(spawner, spawner->api_fd, EPOLLIN);
+                if (waitpid(pid, &status, WNOHANG | __WALL) != pid)
+                        return;
                 if (sandbox_reaped(spawner, pid, status) || template_reaped(spawner, pid, status))
                         continue;
                 if (pid == spawner->api_pid)
