@@ -1,19 +1,23 @@
 /*
  * _shared_heap: prepares the template's heap to be shared with its children.
  *
- * An extension module of the image's own Python, used once in the template, when everything is imported and warm. A page of
- * the template is shared by all children until one of them writes to it; then the kernel copies it, which costs that child
- * some microseconds and 4 KiB. Two things write to pages that nobody means to change, and are prevented here:
+ * An extension module of the image's own Python, used in the template only. A page of the template is shared by all
+ * children until one of them writes to it; then the kernel copies it, which costs that child some microseconds and
+ * 4 KiB. And every page that is shared costs the fork and the end of the child a little, unless it is part of a huge
+ * page. Two things write to pages that nobody means to change, and are prevented here:
  *
  * - Reference counts. Using an object is a write to it. CPython 3.12 has immortal objects, whose count is never written
  *   (PEP 683, https://peps.python.org/pep-0683/); everything that the template has becomes one.
- * - Gaps. New objects would go to the free places between old ones, each on another page. The free places are taken.
+ * - Gaps. New memory would be taken from the free places between what is in use, each on another page. They are filled.
  *
- * Together this saves a child that describes a small DataFrame more than a third of its page faults. What a program can see
- * of it: sys.getrefcount() of the template's objects is a large number, and they are never destroyed.
+ * And the memory of objects, which the interpreter would map in pieces here and there, is gathered in one place, where
+ * it can be put on huge pages (sandbox_runner/compacting.py).
  *
- * Built against the stable ABI. Counts are set in the versions whose way of marking immortal objects is known; in others
- * the caller leaves that out.
+ * docs/performance.md has the figures. What a program can see of it: sys.getrefcount() of the template's objects is a
+ * large number, and they are never destroyed.
+ *
+ * Built against the stable ABI. Counts are set in the versions whose way of marking immortal objects is known; in
+ * others the caller leaves that out.
  */
 #define Py_LIMITED_API 0x030a0000
 #define PY_SSIZE_T_CLEAN
@@ -23,11 +27,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* ---- immortal objects ---- */
 
-/* Include/object.h of 3.12 and 3.13, 64 bits: all of the lower half, so that its sign bit tells, and the upper half 0. */
+/* Include/object.h of 3.12 and 3.13, 64 bits: all ones in the lower half, whose sign bit tells; the upper half 0. */
 #define IMMORTAL_COUNT ((Py_ssize_t)UINT32_MAX)
 
 struct walk {
@@ -63,9 +68,10 @@ static int make_immortal(PyObject *object, void *data) {
 }
 
 /*
- * Only for attributes that hand out an object which they keep. The reference that came with it is given back before the
- * object is made immortal: these macros may be those of an older version, which count immortal objects as well, and a
- * count that is off by one is written to when it is next used. For an object that is immortal already nothing was counted.
+ * Only for attributes that hand out an object which they keep. The reference that came with it is given back before
+ * the object is made immortal: these macros may be those of an older version, which count immortal objects as well, and
+ * a count that is off by one is written to when it is next used. For an object that is immortal already nothing was
+ * counted.
  */
 static void take_attributes(struct walk *walk, PyObject *object, const char *const *names) {
         for (; *names; names++) {
@@ -89,7 +95,7 @@ static traverseproc traversal_of(PyTypeObject *type) {
         return traverse;
 }
 
-/* Types that are not made at run time have no use for the collector; their namespace is reached by its read-only view. */
+/* Types that are not made at run time have no use for the collector; their namespace is reached by its view. */
 static void walk_static_type(struct walk *walk, PyObject *type) {
         static const char *const names[] = {"__mro__", "__bases__", NULL};
         take_attributes(walk, type, names);
@@ -132,7 +138,7 @@ static void walk_from(struct walk *walk, PyObject *object) {
         }
 }
 
-/* immortalise(objects, code type): the objects of a list, and whatever can be reached from them. How many there were. */
+/* immortalise(objects, code type): the objects of a list, and what can be reached from them. How many there were. */
 static PyObject *immortalise(PyObject *self, PyObject *args) {
         PyObject *objects, *code_type;
         (void)self;
@@ -161,8 +167,8 @@ static PyObject *immortalise(PyObject *self, PyObject *args) {
 #define SMALLEST_GAP ((size_t)24)
 
 /*
- * fill_gaps(): takes every free piece below the top of malloc's heap, for good, so that what is allocated from now on lies
- * together above it. Whole free pages are given back first. How many bytes were taken.
+ * fill_gaps(): takes every free piece below the top of malloc's heap, for good, so that what is allocated from now on
+ * lies together above it. Whole free pages are given back first. How many bytes were taken.
  */
 static PyObject *fill_gaps(PyObject *self, PyObject *unused) {
         size_t taken = 0;
@@ -170,7 +176,7 @@ static PyObject *fill_gaps(PyObject *self, PyObject *unused) {
         (void)unused;
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
         malloc_trim(0);
-        const uintptr_t top = (uintptr_t)sbrk(0) - mallinfo2().keepcost - 64; /* the last free piece begins about here */
+        const uintptr_t top = (uintptr_t)sbrk(0) - mallinfo2().keepcost - 64; /* about where the last piece begins */
         for (size_t size = LARGEST_GAP; size >= SMALLEST_GAP;) {
                 void *piece = malloc(size);
                 if (piece && (uintptr_t)piece < top) {
@@ -186,7 +192,72 @@ static PyObject *fill_gaps(PyObject *self, PyObject *unused) {
         return PyLong_FromSize_t(taken);
 }
 
+/* ---- arenas ---- */
+
+/* Part of the interpreter's C API since 3.4, though not of the stable ABI (Include/cpython/pymem.h). */
+struct arena_allocator {
+        void *data;
+        void *(*take)(void *data, size_t size);
+        void (*give_back)(void *data, void *arena, size_t size);
+};
+void PyObject_GetArenaAllocator(struct arena_allocator *allocator);
+void PyObject_SetArenaAllocator(struct arena_allocator *allocator);
+
+#define HUGE_PAGE ((size_t)2 << 20)
+#define ARENA ((size_t)1 << 20) /* as the interpreter asks for them since 3.10 */
+#define ARENAS_MAX 512
+
+static struct {
+        char *start;                /* aligned to a huge page; NULL: not in use */
+        unsigned used;              /* arenas that were handed out at least once */
+        unsigned free_count;
+        unsigned short free[ARENAS_MAX];
+        struct arena_allocator usual; /* for what came before, and beyond */
+} arenas;
+
+static void *take_arena(void *data, size_t size) {
+        (void)data;
+        if (size != ARENA)
+                return arenas.usual.take(arenas.usual.data, size);
+        if (arenas.free_count > 0)
+                return arenas.start + arenas.free[--arenas.free_count] * ARENA;
+        if (arenas.used < ARENAS_MAX)
+                return arenas.start + arenas.used++ * ARENA;
+        return arenas.usual.take(arenas.usual.data, size);
+}
+
+static void give_arena_back(void *data, void *arena, size_t size) {
+        (void)data;
+        uintptr_t offset = (uintptr_t)arena - (uintptr_t)arenas.start;
+        if (offset >= ARENAS_MAX * ARENA) {
+                arenas.usual.give_back(arenas.usual.data, arena, size);
+                return;
+        }
+        madvise(arena, size, MADV_DONTNEED);
+        arenas.free[arenas.free_count++] = (unsigned short)(offset / ARENA);
+}
+
+/*
+ * gather_arenas(): from now on the memory of objects lies in one place, so that it can be put on huge pages, which make
+ * forking cheaper; the interpreter would map each megabyte wherever there is room. Whether it worked.
+ */
+static PyObject *gather_arenas(PyObject *self, PyObject *unused) {
+        (void)self;
+        (void)unused;
+        if (arenas.start)
+                Py_RETURN_TRUE;
+        char *place = mmap(NULL, ARENAS_MAX * ARENA + HUGE_PAGE, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (place == MAP_FAILED)
+                Py_RETURN_FALSE;
+        arenas.start = place + (HUGE_PAGE - (uintptr_t)place % HUGE_PAGE) % HUGE_PAGE;
+        PyObject_GetArenaAllocator(&arenas.usual);
+        PyObject_SetArenaAllocator(&(struct arena_allocator){.take = take_arena, .give_back = give_arena_back});
+        Py_RETURN_TRUE;
+}
+
 static PyMethodDef methods[] = {
+        {"gather_arenas", gather_arenas, METH_NOARGS, "gather_arenas(): let the memory of objects lie in one place"},
         {"immortalise", immortalise, METH_VARARGS, "immortalise(objects, code type): never write their counts again"},
         {"fill_gaps", fill_gaps, METH_NOARGS, "fill_gaps(): let new memory lie together"},
         {NULL, NULL, 0, NULL},

@@ -1,7 +1,8 @@
 """Makes the template's heap one that children use without copying it; see shared_heap_module.c.
 
-Runs in the template, once, after everything is imported and warm and before the first fork. What is allocated later is
-ordinary: a snippet's own objects are counted, destroyed and collected as ever.
+Runs in the template, once: ``gather`` before anything large is imported, ``settle`` after everything is imported and
+warm, before the first fork. What is allocated later is ordinary: a snippet's own objects are counted, destroyed and
+collected as ever.
 """
 
 import gc
@@ -12,6 +13,10 @@ import _shared_heap
 
 # Those whose immortal objects are marked as _shared_heap does it, in the build with a global lock.
 KNOWN_VERSIONS = ((3, 12), (3, 13))
+
+
+def gather() -> None:
+    _shared_heap.gather_arenas()
 
 
 def settle() -> None:

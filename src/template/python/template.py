@@ -24,6 +24,7 @@ def thread_count() -> int:
 
 
 def main() -> None:
+    shared_heap.gather()
     sandbox_runner.prepare()
     sandbox_runner.warm()
     shared_heap.settle()
