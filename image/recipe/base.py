@@ -2,7 +2,9 @@
 
 import glob
 import os
+import re
 import shutil
+import subprocess
 
 from . import settings, sources
 
@@ -64,7 +66,8 @@ def locale(root):
     for name in ("C.utf8", "C.UTF-8"):
         source = os.path.join("/usr/lib/locale", name)
         if os.path.isdir(source):
-            shutil.copytree(source, os.path.join(root, "usr/lib/locale/C.utf8"), copy_function=shutil.copyfile)
+            target = os.path.join(root, "usr/lib/locale/C.utf8")
+            shutil.copytree(source, target, copy_function=lambda one, other: sources.copy(one, other) or other)
             return
     raise BaseError("/usr/lib/locale/C.utf8 is missing on this machine. Run: apt-get install libc-bin")
 
@@ -74,6 +77,28 @@ def zones(root, site):
     if not os.path.exists(os.path.join(site, "tzdata/zoneinfo/Etc/UTC")):
         raise BaseError("the tzdata wheel has no zoneinfo/Etc/UTC: is tzdata in image/requirements.lock?")
     os.symlink(os.path.join("/", os.path.relpath(site, root), "tzdata/zoneinfo"), os.path.join(root, "usr/share/zoneinfo"))
+
+
+def _owners(paths):
+    """{package: version} of the distribution's packages that brought these files."""
+    # On merged systems the package database may know /usr/lib/x as /lib/x.
+    asked = [form for path in paths for form in (path, re.sub(r"^/usr/(bin|lib|lib64|sbin)/", r"/\1/", path))]
+    out = subprocess.run(["dpkg-query", "-S", *dict.fromkeys(asked)], capture_output=True, text=True).stdout
+    names = {name.strip() for line in out.splitlines() if not line.startswith("diversion ")
+             for name in line.rsplit(": ", 1)[0].split(",")}
+    out = subprocess.run(["dpkg-query", "-W", "-f", "${Package}\t${Version}\n", *sorted(names)], capture_output=True, text=True)
+    return dict(sorted(line.split("\t") for line in out.stdout.splitlines()))
+
+
+def licences(root):
+    """The copyright file of every package that something was copied from; returns {package: version}."""
+    packages = _owners(sources.paths())
+    for name in packages:
+        source = f"/usr/share/doc/{name}/copyright"
+        if not os.path.exists(source):
+            raise BaseError(f"{source} is missing on this machine. Run: apt-get install --reinstall {name}")
+        sources.copy(os.path.realpath(source), os.path.join(root, f"usr/share/doc/{name}/copyright"))
+    return packages
 
 
 def cjk_font(root):

@@ -50,7 +50,7 @@ CJK_FAMILY = "WenQuanYi Micro Hei"
 # Parts of the standard library that have no use here: tests, graphical programs, and what installs packages.
 STDLIB_DROP = (
     "site-packages", "dist-packages", "test", "idlelib", "ensurepip", "tkinter", "turtledemo", "turtle.py", "lib2to3",
-    "__phello__", "__phello__.foo.py", "sitecustomize.py", "EXTERNALLY-MANAGED", "LICENSE.txt",
+    "__phello__", "__phello__.foo.py", "sitecustomize.py", "EXTERNALLY-MANAGED",
 )
 STDLIB_DROP_PREFIXES = ("config-",)  # static library and Makefile for embedding
 EXTENSIONS_DROP = ("_tkinter", "_test", "_ctypes_test", "_xxtest", "xxlimited", "xxsubtype", "nis", "ossaudiodev", "spwd")

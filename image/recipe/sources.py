@@ -20,6 +20,10 @@ def copy(source, target, mode=0o644):
     _marks[source] = _mark(source)
 
 
+def paths():
+    return sorted(_marks)
+
+
 def save(path):
     with open(path, "w", encoding="utf-8") as file:
         json.dump(_marks, file, indent=1, sort_keys=True)
