@@ -177,8 +177,7 @@ void admin_handle_keys_create(struct api *api, struct http_request *request) {
         struct store_key key;
         char text[KEY_TEXT_BYTES];
 
-        if (!find_project(api, request, &project) ||
-            !json_decode_request(request, fields, ARRAY_SIZE(fields), &body))
+        if (!find_project(api, request, &project) || !json_decode_request(request, fields, ARRAY_SIZE(fields), &body))
                 return;
         int r = make_key(&key, &project, label ? json_string_value(label) : "", text);
         if (r == 0)

@@ -21,13 +21,13 @@ struct api {
         const struct config *config;
         struct loop *loop;
         struct metrics *metrics;
-        json_t *environment;  /* environment.json of the image, or an empty object */
-        struct store *store;  /* projects and keys */
-        struct auth *auth;    /* keys of requests, rates */
+        json_t *environment;   /* environment.json of the image, or an empty object */
+        struct store *store;   /* projects and keys */
+        struct auth *auth;     /* keys of requests, rates */
         struct engine *engine; /* pool and runs; talks to the spawner */
         struct http_server *http;
-        uint64_t started_ns; /* clock_now_ns() */
-        bool draining;       /* SIGTERM has come: no new runs */
+        uint64_t started_ns;     /* clock_now_ns() */
+        bool draining;           /* SIGTERM has come: no new runs */
         unsigned draining_parts; /* that are not done: engine, HTTP server */
 };
 

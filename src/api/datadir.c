@@ -42,8 +42,8 @@ static int take_lock(int dir_fd, int *ret) {
 }
 
 /*
- * Gives files of an earlier start under another user to this one. That user may have been taken over: nothing is followed,
- * and only plain files with one name are touched.
+ * Gives files of an earlier start under another user to this one. That user may have been taken over: nothing is
+ * followed, and only plain files with one name are touched.
  */
 static int give_files(int dir_fd, uid_t uid, gid_t gid) {
         int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -129,8 +129,7 @@ static int read_key(int dir_fd, char **ret) {
 /* Whole or not at all: a start that is broken off leaves no half key. */
 static int write_key(int dir_fd, const char *text) {
         unlinkat(dir_fd, NEW_KEY_FILE, 0);
-        CLEANUP_CLOSE int fd =
-                openat(dir_fd, NEW_KEY_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        CLEANUP_CLOSE int fd = openat(dir_fd, NEW_KEY_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
                 return -errno;
         if (dprintf(fd, "%s\n", text) < 0 || fsync(fd) < 0 ||
@@ -145,8 +144,8 @@ static int make_key(const struct datadir *datadir, const struct config *config, 
         if (r == 0)
                 r = write_key(datadir->fd, text);
         if (r < 0)
-                return err_set(e, r, "cannot write the admin key to %s/" CONFIG_ADMIN_KEY_FILE ": %s",
-                               config->data_dir, strerror(-r));
+                return err_set(e, r, "cannot write the admin key to %s/" CONFIG_ADMIN_KEY_FILE ": %s", config->data_dir,
+                               strerror(-r));
         printf("The admin key, shown this once and kept in %s/" CONFIG_ADMIN_KEY_FILE ":\n  %s\n", config->data_dir,
                text);
         fflush(stdout);

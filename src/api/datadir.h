@@ -29,7 +29,7 @@ struct datadir {
 int datadir_open(const struct config *config, uid_t uid, gid_t gid, struct datadir *ret, struct err *e);
 
 /*
- * The admin key: SANDBOX_ADMIN_KEY, else that of the file, else a new one, which is printed and put into the file. Returns
- * malloc()ed text in *ret; the caller wipes it. 0 or a negative errno.
+ * The admin key: SANDBOX_ADMIN_KEY, else that of the file, else a new one, which is printed and put into the file.
+ * Returns malloc()ed text in *ret; the caller wipes it. 0 or a negative errno.
  */
 int datadir_admin_key(const struct datadir *datadir, const struct config *config, char **ret, struct err *e);

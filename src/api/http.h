@@ -10,7 +10,8 @@
  * when the client has gone away; after it the request must not be touched.
  *
  * CLIENT GONE. http_on_disconnect says so, once, at most; it is never called after the terminal call. It is only news:
- * the terminal call is still due (answers to a client that is gone are dropped without harm; http_drop says it shorter).
+ * the terminal call is still due (answers to a client that is gone are dropped without harm; http_drop says it
+ * shorter).
  */
 #pragma once
 
@@ -25,21 +26,21 @@ struct route;
 
 /* Kinds of error replies; status and `type` of the body follow from the kind (table in http_reply.c). */
 enum http_error {
-        HTTP_INVALID_REQUEST, /* 400 */
-        HTTP_UNAUTHORIZED,    /* 401 */
-        HTTP_FORBIDDEN,       /* 403 */
-        HTTP_NOT_FOUND,       /* 404 */
-        HTTP_METHOD_NOT_ALLOWED, /* 405; add Allow by http_reply_header */
-        HTTP_REQUEST_TIMEOUT, /* 408 */
-        HTTP_CONFLICT,        /* 409 */
-        HTTP_TOO_LARGE,       /* 413 */
+        HTTP_INVALID_REQUEST,        /* 400 */
+        HTTP_UNAUTHORIZED,           /* 401 */
+        HTTP_FORBIDDEN,              /* 403 */
+        HTTP_NOT_FOUND,              /* 404 */
+        HTTP_METHOD_NOT_ALLOWED,     /* 405; add Allow by http_reply_header */
+        HTTP_REQUEST_TIMEOUT,        /* 408 */
+        HTTP_CONFLICT,               /* 409 */
+        HTTP_TOO_LARGE,              /* 413 */
         HTTP_UNSUPPORTED_MEDIA_TYPE, /* 415 */
-        HTTP_HEADERS_TOO_LARGE, /* 431, type too_large */
-        HTTP_SESSION_LIMIT,   /* 429 */
-        HTTP_QUOTA_EXCEEDED,  /* 429 */
-        HTTP_RATE_LIMITED,    /* 429; Retry-After: 1 unless set by http_reply_header */
-        HTTP_INTERNAL,        /* 500 */
-        HTTP_OVERLOADED,      /* 503; Retry-After: 1 unless set by http_reply_header */
+        HTTP_HEADERS_TOO_LARGE,      /* 431, type too_large */
+        HTTP_SESSION_LIMIT,          /* 429 */
+        HTTP_QUOTA_EXCEEDED,         /* 429 */
+        HTTP_RATE_LIMITED,           /* 429; Retry-After: 1 unless set by http_reply_header */
+        HTTP_INTERNAL,               /* 500 */
+        HTTP_OVERLOADED,             /* 503; Retry-After: 1 unless set by http_reply_header */
         HTTP_ERRORS
 };
 
@@ -61,7 +62,7 @@ struct http_request {
         const struct route *route;
         const char *body; /* body_length bytes and a NUL that is not counted; never NULL */
         size_t body_length;
-        const char *client; /* address as text, without port */
+        const char *client;            /* address as text, without port */
         char id[REQUEST_ID_BYTES + 1]; /* X-Request-Id of the reply; goes into every log line about the request */
         struct http_auth auth;
         uint64_t received_ns; /* clock_now_ns() of the first byte */

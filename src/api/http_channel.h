@@ -1,8 +1,8 @@
 /*
  * The side of libmicrohttpd as the front sees it: a channel is one connection inside, fed over a socket pair.
  *
- * Runs in the api process. A channel lives until libmicrohttpd has closed its end; the front's connection may go earlier
- * and says so with channel_detach.
+ * Runs in the api process. A channel lives until libmicrohttpd has closed its end; the front's connection may go
+ * earlier and says so with channel_detach.
  */
 #pragma once
 

@@ -16,11 +16,11 @@
 #include "base/cleanup.h"
 #include "base/config.h"
 
-#define IDLE_NS (75 * NS_PER_S)   /* between two requests */
-#define STALL_NS (30 * NS_PER_S)  /* a client that takes nothing of a reply */
-#define LINGER_NS (2 * NS_PER_S)  /* without a byte, after our side is closed */
+#define IDLE_NS (75 * NS_PER_S)       /* between two requests */
+#define STALL_NS (30 * NS_PER_S)      /* a client that takes nothing of a reply */
+#define LINGER_NS (2 * NS_PER_S)      /* without a byte, after our side is closed */
 #define LINGER_END_NS (15 * NS_PER_S) /* as a whole; long enough to let a large body pass by */
-#define RELAY_ROUNDS 16           /* per wake-up, so that one connection does not hold up the others */
+#define RELAY_ROUNDS 16               /* per wake-up, so that one connection does not hold up the others */
 
 static void on_inner(void *data, int fd, uint32_t events);
 
@@ -51,8 +51,7 @@ static void watch(struct front_connection *c) {
         if (!c->inner_source)
                 return;
         uint32_t inner_events = (c->out_used ? 0 : EPOLLIN) | (c->inner_blocked ? EPOLLOUT : 0);
-        if (inner_events != c->inner_events &&
-            loop_set_events(c->front->api->loop, c->inner_source, inner_events) == 0)
+        if (inner_events != c->inner_events && loop_set_events(c->front->api->loop, c->inner_source, inner_events) == 0)
                 c->inner_events = inner_events;
 }
 
@@ -232,8 +231,7 @@ static bool open_inner(struct front_connection *c) {
                 return false;
         c->inner = pair[0];
         c->channel = channel_open(c->front->server, pair[1], c);
-        if (c->channel &&
-            loop_add_fd(c->front->api->loop, c->inner, EPOLLIN, on_inner, c, &c->inner_source) == 0) {
+        if (c->channel && loop_add_fd(c->front->api->loop, c->inner, EPOLLIN, on_inner, c, &c->inner_source) == 0) {
                 c->inner_events = EPOLLIN;
                 return true;
         }

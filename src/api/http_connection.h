@@ -63,7 +63,7 @@ struct front {
         struct loop_source *listen_source, *sweep_timer, *accept_pause;
         struct front_connection *first;
         struct front_connection *dead;
-        unsigned count;
+        unsigned count, count_max;
         bool draining;
         void (*drained)(void *data);
         void *drained_data;

@@ -68,20 +68,20 @@ char *http_error_raw(enum http_error kind, const char *message, size_t *ret_leng
         if (!body)
                 return NULL;
         http_new_id(id);
-        int length = asprintf(&reply,
-                              "HTTP/1.1 %u %s\r\n"
-                              "Content-Type: application/json\r\n"
-                              "Content-Length: %zu\r\n"
-                              "Cache-Control: no-store\r\n"
-                              "X-Content-Type-Options: nosniff\r\n"
-                              "X-Request-Id: %s\r\n"
-                              "%s%s%s"
-                              "Connection: close\r\n"
-                              "\r\n"
-                              "%s",
-                              kinds[kind].status, kinds[kind].phrase, strlen(body), id,
-                              retry_after ? "Retry-After: " : "", retry_after ? retry_after : "",
-                              retry_after ? "\r\n" : "", body);
+        int length =
+                asprintf(&reply,
+                         "HTTP/1.1 %u %s\r\n"
+                         "Content-Type: application/json\r\n"
+                         "Content-Length: %zu\r\n"
+                         "Cache-Control: no-store\r\n"
+                         "X-Content-Type-Options: nosniff\r\n"
+                         "X-Request-Id: %s\r\n"
+                         "%s%s%s"
+                         "Connection: close\r\n"
+                         "\r\n"
+                         "%s",
+                         kinds[kind].status, kinds[kind].phrase, strlen(body), id, retry_after ? "Retry-After: " : "",
+                         retry_after ? retry_after : "", retry_after ? "\r\n" : "", body);
         if (length < 0)
                 return NULL;
         *ret_length = (size_t)length;

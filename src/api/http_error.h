@@ -1,8 +1,8 @@
 /*
  * Error replies: one table of kinds, and their body.
  *
- * Runs in the api process. The public part is in http.h; this is what the front needs besides, which answers some errors
- * without libmicrohttpd.
+ * Runs in the api process. The public part is in http.h; this is what the front needs besides, which answers some
+ * errors without libmicrohttpd.
  */
 #pragma once
 

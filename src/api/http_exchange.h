@@ -6,8 +6,8 @@
  * States:  created (first call of libmicrohttpd) → [refused]     a reply is there before any handler was asked
  *                                                → handed        the handler has it
  *                                                → ended         its terminal call was made; the server owns it alone
- * `connection` is NULL from the moment at which libmicrohttpd is done with the request. An exchange is freed when it has
- * ended and has no connection.
+ * `connection` is NULL from the moment at which libmicrohttpd is done with the request. An exchange is freed when it
+ * has ended and has no connection.
  */
 #pragma once
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "api/api.h"
@@ -16,6 +17,8 @@
 #include "base/log.h"
 
 #define CONNECTIONS_MAX 2048
+#define CONNECTION_DESCRIPTORS 3  /* to the client, and both ends of the socket pair */
+#define RESERVED_DESCRIPTORS 1000 /* for sandboxes and the rest: connections must never take them */
 #define ACCEPTS_A_ROUND 64
 #define ACCEPT_PAUSE_NS (200 * NS_PER_MS)
 
@@ -32,10 +35,11 @@ static unsigned count_of_address(const struct front *front, const struct in6_add
         return count;
 }
 
-/* When all places are taken, the connection that has been idle longest makes room: new ones stand in front of the list. */
+/* When all places are taken, the connection that has been idle longest makes room: new ones stand in front of the list.
+ */
 static bool make_room(struct front *front) {
         struct front_connection *oldest = NULL;
-        if (front->count <= CONNECTIONS_MAX)
+        if (front->count <= front->count_max)
                 return true;
         for (struct front_connection *c = front->first; c; c = c->next)
                 if (c != front->first &&
@@ -153,7 +157,16 @@ void front_drain(struct front *front, void (*done)(void *data), void *data) {
                 next = c->next;
                 connection_drain(c);
         }
-        ensure_sweep(front);
+        loop_remove(loop, &front->sweep_timer);
+        loop_add_timer(loop, 0, on_sweep, front, &front->sweep_timer);
+}
+
+static unsigned connections_max(void) {
+        struct rlimit files = {.rlim_cur = 1024};
+        getrlimit(RLIMIT_NOFILE, &files);
+        rlim_t reserved = files.rlim_cur / 2 < RESERVED_DESCRIPTORS ? files.rlim_cur / 2 : RESERVED_DESCRIPTORS;
+        rlim_t count = (files.rlim_cur - reserved) / CONNECTION_DESCRIPTORS;
+        return count < CONNECTIONS_MAX ? (unsigned)count : CONNECTIONS_MAX;
 }
 
 int front_new(struct api *api, int listen_fd, struct http_server *server, struct front **ret) {
@@ -162,6 +175,7 @@ int front_new(struct api *api, int listen_fd, struct http_server *server, struct
                 close(listen_fd);
                 return -ENOMEM;
         }
+        front->count_max = connections_max();
         front->api = api;
         front->server = server;
         front->listen_fd = listen_fd;

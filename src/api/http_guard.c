@@ -67,7 +67,8 @@ static enum guard_verdict check_request_line(struct guard *guard, const char *by
         while (method < length && is_token_char((unsigned char)line[method]))
                 method++;
         if (method == 0 || method > METHOD_LENGTH_MAX || method == length || line[method] != ' ')
-                return malformed(guard, "The request line must be a method, one space, a target, one space, a version.");
+                return malformed(guard,
+                                 "The request line must be a method, one space, a target, one space, a version.");
 
         const char *target = line + method + 1;
         const char *space = memchr(target, ' ', length - method - 1);

@@ -1,10 +1,11 @@
 /*
- * The guard: reads the head of a request, byte by byte, before libmicrohttpd does, and refuses what is not plain HTTP/1.1.
+ * The guard: reads the head of a request, byte by byte, before libmicrohttpd does, and refuses what is not plain
+ * HTTP/1.1.
  *
- * Runs in the api process. Pure: bytes in, verdict out. The bytes are hostile. libmicrohttpd forgives much (two differing
- * Content-Length headers, Content-Length beside Transfer-Encoding, NUL in a header, space before a colon, folded lines,
- * bare line feeds); where two programs in a row read such a head differently, requests are smuggled. So the guard lets
- * through only what every program reads alike, and knows from it where the body ends.
+ * Runs in the api process. Pure: bytes in, verdict out. The bytes are hostile. libmicrohttpd forgives much (two
+ * differing Content-Length headers, Content-Length beside Transfer-Encoding, NUL in a header, space before a colon,
+ * folded lines, bare line feeds); where two programs in a row read such a head differently, requests are smuggled. So
+ * the guard lets through only what every program reads alike, and knows from it where the body ends.
  */
 #pragma once
 
@@ -26,9 +27,9 @@ enum guard_verdict {
 
 /* Zeroed at the start of a request. */
 struct guard {
-        size_t start;       /* where the request line begins: empty lines before it are passed over */
-        size_t checked;     /* bytes of whole lines that were checked */
-        size_t head_length; /* COMPLETE: from the first byte fed to the end of the empty line */
+        size_t start;                 /* where the request line begins: empty lines before it are passed over */
+        size_t checked;               /* bytes of whole lines that were checked */
+        size_t head_length;           /* COMPLETE: from the first byte fed to the end of the empty line */
         size_t target, target_length; /* place of the request target, such as "/v1/execute?x=y" */
         uint64_t content_length;
         unsigned headers;

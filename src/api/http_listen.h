@@ -1,8 +1,8 @@
 /*
  * The listening socket.
  *
- * Runs in the api process, before it jails itself. The address comes from the operator and is numeric: no name is looked
- * up.
+ * Runs in the api process, before it jails itself. The address comes from the operator and is numeric: no name is
+ * looked up.
  */
 #pragma once
 

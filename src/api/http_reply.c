@@ -27,8 +27,8 @@ void exchange_set_response(struct http_exchange *exchange, unsigned status, stru
         if (!response) {
                 status = 500;
                 content_type = "application/json";
-                response = MHD_create_response_from_buffer(sizeof(out_of_memory) - 1,
-                                                           (void *)(uintptr_t)out_of_memory, MHD_RESPMEM_PERSISTENT);
+                response = MHD_create_response_from_buffer(sizeof(out_of_memory) - 1, (void *)(uintptr_t)out_of_memory,
+                                                           MHD_RESPMEM_PERSISTENT);
         }
         if (!response) { /* not even that: close without an answer */
                 exchange->dropped = true;

@@ -24,7 +24,7 @@
 #include "store/key.h"
 
 #define BODIES_BYTES_MAX (UINT64_C(256) << 20) /* of all requests together, or one body if that may be larger */
-#define CONNECTION_MEMORY (size_t)65536        /* libmicrohttpd's, for one: holds a head of GUARD_HEAD_MAX easily */
+#define CONNECTION_MEMORY 65536                /* libmicrohttpd's, for one: holds a head of GUARD_HEAD_MAX easily */
 #define CONNECTIONS_INSIDE_MAX 4096
 
 struct http_server {
@@ -74,8 +74,7 @@ struct http_channel *channel_open(struct http_server *server, int fd, struct fro
                 close(fd);
                 return NULL;
         }
-        *channel = (struct http_channel){
-                .server = server, .front_connection = connection, .fd = fd, .open = true};
+        *channel = (struct http_channel){.server = server, .front_connection = connection, .fd = fd, .open = true};
         server->by_fd[fd] = channel;
         if (MHD_add_connection(server->daemon, fd, &address, sizeof(address)) == MHD_YES)
                 return channel;
@@ -107,8 +106,7 @@ void channel_detach(struct http_channel *channel) {
 }
 
 static struct http_channel *channel_of(struct MHD_Connection *connection) {
-        const union MHD_ConnectionInfo *info =
-                MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+        const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
         return info ? info->socket_context : NULL;
 }
 
@@ -195,8 +193,7 @@ static struct http_exchange *exchange_new(struct http_channel *channel, struct M
                 return NULL;
         }
         exchange->target[strcspn(exchange->target, "?")] = '\0';
-        snprintf(exchange->client, sizeof(exchange->client), "%s",
-                 front_connection_client(channel->front_connection));
+        snprintf(exchange->client, sizeof(exchange->client), "%s", front_connection_client(channel->front_connection));
         exchange->channel = channel;
         exchange->connection = connection;
         exchange->request = (struct http_request){
@@ -239,8 +236,7 @@ bool http_is_gone(const struct http_request *request) {
 static bool admit_route(struct http_exchange *exchange) {
         struct http_request *request = &exchange->request;
         char allow[ROUTE_ALLOW_BYTES];
-        switch (route_find(request->method, request->path, &request->route, exchange->params, request->params,
-                           allow)) {
+        switch (route_find(request->method, request->path, &request->route, exchange->params, request->params, allow)) {
         case ROUTE_FOUND:
                 return true;
         case ROUTE_UNKNOWN:
@@ -390,9 +386,11 @@ static void account(struct http_exchange *exchange, bool complete) {
         snprintf(milliseconds, sizeof(milliseconds), "%.3f", (double)took / (double)NS_PER_MS);
         metrics_add(api->metrics, METRIC_REQUESTS, 1, route, method, status);
         metrics_observe_ns(api->metrics, METRIC_REQUEST_SECONDS, took);
-        log_debug("request", "request", request->id, "client", request->client, "method", request->method, "route",
-                  route, "status", status, "complete", complete ? "yes" : "no", "ms", milliseconds, "key",
-                  log_num(request->auth.key_id), "project", request->auth.project);
+        /* Probes ask every few seconds; who has a key is worth a line. */
+        bool open = !request->route || request->route->scope == ROUTE_OPEN;
+        log_event(open ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, "request", "request", request->id, "client", request->client,
+                  "method", request->method, "route", route, "status", status, "complete", complete ? "yes" : "no",
+                  "ms", milliseconds, "key", log_num(request->auth.key_id), "project", request->auth.project, NULL);
 }
 
 static void on_completed(void *data, struct MHD_Connection *connection, void **context,
@@ -429,17 +427,21 @@ static void run(struct http_server *server) {
         MHD_run(server->daemon);
         loop_remove(server->api->loop, &server->timer);
         if (MHD_get_timeout(server->daemon, &milliseconds) == MHD_YES)
-                loop_add_timer(server->api->loop, (uint64_t)milliseconds * NS_PER_MS, on_timer, server,
-                               &server->timer);
+                loop_add_timer(server->api->loop, (uint64_t)milliseconds * NS_PER_MS, on_timer, server, &server->timer);
 }
 
 static int start_daemon(struct http_server *server) {
-        server->daemon = MHD_start_daemon(
-                MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
-                MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
-                MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_CONNECTION_LIMIT,
-                (unsigned)CONNECTIONS_INSIDE_MAX, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-                MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+        struct MHD_OptionItem options[] = {
+                {MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, NULL},
+                {MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_INSIDE_MAX, NULL},
+                {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+                {MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, NULL},
+                {MHD_OPTION_END, 0, NULL},
+        };
+        server->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
+                                          NULL, on_request, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
+                                          MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_ARRAY, options,
+                                          MHD_OPTION_END);
         if (!server->daemon)
                 return -EIO;
         const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);

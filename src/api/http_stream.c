@@ -58,10 +58,10 @@ void http_stream_begin(struct http_request *request, const char *content_type) {
         struct http_exchange *exchange = exchange_of(request);
         assert(!exchange->ended && !exchange->response);
         exchange->streaming = true;
-        exchange_set_response(exchange, 200,
-                              MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, read_stream, exchange,
-                                                                NULL),
-                              content_type);
+        exchange_set_response(
+                exchange, 200,
+                MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, read_stream, exchange, NULL),
+                content_type);
         exchange_resume(exchange);
 }
 

@@ -111,7 +111,8 @@ static int drop_capabilities(const struct jail *jail) {
         return caps_drop_all();
 }
 
-/* No core dump (it would hold keys and code), no tracer of the same user, no child process, nothing readable by others. */
+/* No core dump (it would hold keys and code), no tracer of the same user, no child process, nothing readable by others.
+ */
 static int set_limits(const struct jail *jail) {
         static const struct rlimit none = {0, 0};
         (void)jail;

@@ -1,8 +1,8 @@
 /*
  * The api process jails itself, before it accepts its first connection.
  *
- * Runs in the api process, once, from root down to nothing: a root folder of its own, the service user, no capability, no
- * new privileges, Landlock, a system call filter. There is no way back.
+ * Runs in the api process, once, from root down to nothing: a root folder of its own, the service user, no capability,
+ * no new privileges, Landlock, a system call filter. There is no way back.
  */
 #pragma once
 

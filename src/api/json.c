@@ -13,16 +13,17 @@
 #include "run/text.h"
 
 static const char *const want_names[] = {
-        [JSON_WANT_STRING] = "a string",   [JSON_WANT_NUMBER] = "a number", [JSON_WANT_INTEGER] = "a whole number",
-        [JSON_WANT_BOOL] = "true or false", [JSON_WANT_ARRAY] = "a list",   [JSON_WANT_OBJECT] = "an object",
+        [JSON_WANT_STRING] = "a string",    [JSON_WANT_NUMBER] = "a number", [JSON_WANT_INTEGER] = "a whole number",
+        [JSON_WANT_BOOL] = "true or false", [JSON_WANT_ARRAY] = "a list",    [JSON_WANT_OBJECT] = "an object",
         [JSON_WANT_ANY] = "a value",
 };
 
 /* ---- parsing */
 
 /*
- * Before jansson looks at it: it goes down 2048 levels, each with its share of the stack, and a body of small values would
- * keep the process busy for seconds and swell thirtyfold. Counts separators outside of strings: each stands for a value.
+ * Before jansson looks at it: it goes down 2048 levels, each with its share of the stack, and a body of small values
+ * would keep the process busy for seconds and swell thirtyfold. Counts separators outside of strings: each stands for a
+ * value.
  */
 static int check_shape(const char *bytes, size_t length, struct err *e) {
         unsigned depth = 0, values = 0;
@@ -73,7 +74,8 @@ static size_t skip_back(const char *bytes, size_t at, const char *these) {
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define SPACE " \t\r\n"
 
-/* The member whose value cannot be read, such as NaN or 1e999: the name before the token in which the parser stopped. */
+/* The member whose value cannot be read, such as NaN or 1e999: the name before the token in which the parser stopped.
+ */
 static void name_member(const char *bytes, size_t at, char *name, size_t size) {
         name[0] = '\0';
         at = skip_back(bytes, skip_back(bytes, at, DIGITS LETTERS "+-."), SPACE);
@@ -101,8 +103,8 @@ static int explain(const json_error_t *error, const char *bytes, size_t length, 
         int shown = near ? (int)(near - error->text) : (int)strlen(error->text);
         size_t at = error->position > 0 && (size_t)error->position < length ? (size_t)error->position : length;
         name_member(bytes, at, name, sizeof(name));
-        return err_set_field(e, -EINVAL, name, "The body is not valid JSON: %.*s (line %d, column %d).", shown, error->text,
-                             error->line, error->column);
+        return err_set_field(e, -EINVAL, name, "The body is not valid JSON: %.*s (line %d, column %d).", shown,
+                             error->text, error->line, error->column);
 }
 
 static int parse(const char *bytes, size_t length, json_t **ret, struct err *e) {
@@ -208,7 +210,7 @@ static int check_unknown(json_t *object, const char *where, const struct json_fi
                          struct err *e) {
         const char *key;
         json_t *value;
-        json_object_foreach (object, key, value) {
+        json_object_foreach(object, key, value) {
                 size_t i = 0;
                 while (i < count && strcmp(fields[i].name, key) != 0)
                         i++;

@@ -32,11 +32,11 @@ struct json_field {
         const char *name;
         enum json_want want;
         bool required;
-        bool nul_allowed; /* strings: "\u0000" is refused otherwise */
-        bool above_min;   /* numbers: `min` itself is out of range */
-        double min, max;  /* both 0: no bound. Numbers: the value; strings: length in bytes; arrays: members */
+        bool nul_allowed;     /* strings: "\u0000" is refused otherwise */
+        bool above_min;       /* numbers: `min` itself is out of range */
+        double min, max;      /* both 0: no bound. Numbers: the value; strings: length in bytes; arrays: members */
         const char *expected; /* for messages, instead of the type and the bounds: "a number of seconds …" */
-        json_t **value;   /* set to the borrowed member, or to NULL if it is left out */
+        json_t **value;       /* set to the borrowed member, or to NULL if it is left out */
 };
 
 /* Parses `length` bytes whose top level must be an object. 0 with a new reference, or -EINVAL, -ENOMEM. */

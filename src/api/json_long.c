@@ -108,9 +108,9 @@ static json_t *read_string(const char *from, size_t length, const char **ret_wro
         while (from < end) {
                 const char *backslash = memchr(from, '\\', (size_t)(end - from));
                 size_t run = (size_t)((backslash ? backslash : end) - from);
-                *ret_wrong = has_control(from, run)                   ? "control character"
+                *ret_wrong = has_control(from, run)                ? "control character"
                              : text_valid_prefix(from, run) != run ? "bytes that are not UTF-8"
-                                                                      : NULL;
+                                                                   : NULL;
                 if (*ret_wrong)
                         return NULL;
                 to = mempcpy(to, from, run);
@@ -169,8 +169,8 @@ static int take_string(struct json_long *taken, const char *bytes, size_t at, si
                 return err_set(e, -EINVAL, "A name in the body is %zu bytes long.", length);
         json_t *string = read_string(bytes + at, length, &wrong);
         if (wrong)
-                return err_set(e, -EINVAL, "The body is not valid JSON: %s in the string that begins at byte %zu.", wrong,
-                               at);
+                return err_set(e, -EINVAL, "The body is not valid JSON: %s in the string that begins at byte %zu.",
+                               wrong, at);
         if (!string || keep(taken, string) < 0) {
                 json_decref(string);
                 return err_set(e, -ENOMEM, "The service has no memory left for this body.");
@@ -239,14 +239,14 @@ int json_long_restore(struct json_long *taken, json_t *tree) {
 
         if (taken->count == 0)
                 return 0;
-        json_object_foreach_safe (tree, next, key, value) {
+        json_object_foreach_safe(tree, next, key, value) {
                 string = find_taken(taken, value);
                 if (string && json_object_set(tree, key, string) < 0)
                         r = -ENOMEM;
                 if (!string && r == 0)
                         r = json_long_restore(taken, value);
         }
-        json_array_foreach (tree, index, value) {
+        json_array_foreach(tree, index, value) {
                 string = find_taken(taken, value);
                 if (string && json_array_set(tree, index, string) < 0)
                         r = -ENOMEM;

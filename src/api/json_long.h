@@ -1,10 +1,10 @@
 /*
  * Long strings of a JSON body, taken out before jansson reads the rest, and put back after.
  *
- * Runs in the api process; the bytes come from the network. jansson reads strings byte by byte, about 20 ns each: a body of
- * 32 MiB, nearly all of it one string of code or base64, would hold up every other request for most of a second. Here such
- * a string takes a tenth of that. In its place jansson sees a short string that nobody can guess; whatever else is wrong
- * with the body is still jansson's to find.
+ * Runs in the api process; the bytes come from the network. jansson reads strings byte by byte, about 20 ns each: a
+ * body of 32 MiB, nearly all of it one string of code or base64, would hold up every other request for most of a
+ * second. Here such a string takes a tenth of that. In its place jansson sees a short string that nobody can guess;
+ * whatever else is wrong with the body is still jansson's to find.
  */
 #pragma once
 
@@ -25,8 +25,8 @@ struct json_long {
 };
 
 /*
- * Takes out what is at least `threshold` bytes long. 0; or a negative errno, and nothing is left to free: -EINVAL if such a
- * string is not valid, or is a name.
+ * Takes out what is at least `threshold` bytes long. 0; or a negative errno, and nothing is left to free: -EINVAL if
+ * such a string is not valid, or is a name.
  */
 int json_long_take(struct json_long *taken, const char *bytes, size_t length, size_t threshold, struct err *e);
 

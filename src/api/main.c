@@ -2,9 +2,9 @@
  * sandboxd-api: the process that serves the network.
  *
  * Started by sandboxd (the spawner) with one end of their socket pair as descriptor 3, as root for the moment that it
- * takes to open what it needs: the data folder, the listening socket, the description of the image. Then it jails itself
- * (jail.c), and only after that opens its database, meets the network and talks to the spawner. It ends when the spawner
- * is gone, and the service ends when it does.
+ * takes to open what it needs: the data folder, the listening socket, the description of the image. Then it jails
+ * itself (jail.c), and only after that opens its database, meets the network and talks to the spawner. It ends when the
+ * spawner is gone, and the service ends when it does.
  */
 #include <errno.h>
 #include <fcntl.h>

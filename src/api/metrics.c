@@ -22,12 +22,18 @@ static const struct description {
         const char *help;
         const char *labels[METRIC_LABELS_MAX];
 } descriptions[METRICS] = {
-        [METRIC_REQUESTS] = {"sandbox_http_requests_total", COUNTER, "Requests that were answered or broken off.",
+        [METRIC_REQUESTS] = {"sandbox_http_requests_total",
+                             COUNTER,
+                             "Requests that were answered or broken off.",
                              {"route", "method", "status"}},
-        [METRIC_REQUESTS_REFUSED] = {"sandbox_http_refused_total", COUNTER,
-                                     "Connections and requests that reached no route.", {"reason"}},
-        [METRIC_REQUEST_SECONDS] = {"sandbox_http_request_seconds", HISTOGRAM,
-                                    "First byte of a request to the end of its reply.", {NULL}},
+        [METRIC_REQUESTS_REFUSED] = {"sandbox_http_refused_total",
+                                     COUNTER,
+                                     "Connections and requests that reached no route.",
+                                     {"reason"}},
+        [METRIC_REQUEST_SECONDS] = {"sandbox_http_request_seconds",
+                                    HISTOGRAM,
+                                    "First byte of a request to the end of its reply.",
+                                    {NULL}},
         [METRIC_CONNECTIONS] = {"sandbox_http_connections", GAUGE, "Open client connections.", {NULL}},
         [METRIC_BODY_BYTES] = {"sandbox_http_body_bytes", GAUGE, "Memory that holds request bodies.", {NULL}},
         [METRIC_RUNS] = {"sandbox_runs_total", COUNTER, "Runs that have ended.", {"outcome"}},
@@ -41,11 +47,14 @@ static const struct description {
         [METRIC_POOL_TARGET] = {"sandbox_pool_target", GAUGE, "Parked sandboxes that are wanted.", {NULL}},
         [METRIC_POOL_CLAIMS] = {"sandbox_pool_claims_total", COUNTER, "Sandboxes that were given to a run.", {"kind"}},
         [METRIC_SANDBOXES_CREATED] = {"sandbox_created_total", COUNTER, "Sandboxes that became ready.", {NULL}},
-        [METRIC_SPAWNER_ERRORS] = {"sandbox_spawner_errors_total", COUNTER, "Sandboxes that could not be made.",
+        [METRIC_SPAWNER_ERRORS] = {"sandbox_spawner_errors_total",
+                                   COUNTER,
+                                   "Sandboxes that could not be made.",
                                    {"step"}},
-        [METRIC_TEMPLATE_GENERATION] = {"sandbox_template_generation", GAUGE, "Number of the template in use.",
-                                        {NULL}},
-        [METRIC_TEMPLATE_SERVING] = {"sandbox_template_serving", GAUGE, "1 while the template makes sandboxes.",
+        [METRIC_TEMPLATE_GENERATION] = {"sandbox_template_generation", GAUGE, "Number of the template in use.", {NULL}},
+        [METRIC_TEMPLATE_SERVING] = {"sandbox_template_serving",
+                                     GAUGE,
+                                     "1 while the template makes sandboxes.",
                                      {NULL}},
 };
 
@@ -105,8 +114,7 @@ static bool same_labels(const struct series *series, const char *const *labels, 
         return true;
 }
 
-static struct series *add_series(struct metrics *metrics, enum metric metric, const char *const *labels,
-                                 size_t count) {
+static struct series *add_series(struct metrics *metrics, enum metric metric, const char *const *labels, size_t count) {
         if (metrics->of[metric].count == SERIES_MAX)
                 return NULL;
         struct series *all = reallocarray(metrics->of[metric].series, metrics->of[metric].count + 1, sizeof(*all));
@@ -171,8 +179,7 @@ void metrics_observe_ns(struct metrics *metrics, enum metric metric, uint64_t na
 
 /* ---- the page */
 
-static void print_series(FILE *out, const struct description *description, const struct series *series,
-                         size_t labels) {
+static void print_series(FILE *out, const struct description *description, const struct series *series, size_t labels) {
         fputs(description->name, out);
         for (size_t i = 0; i < labels; i++)
                 fprintf(out, "%s%s=\"%s\"", i ? "," : "{", description->labels[i], series->labels[i]);

@@ -12,25 +12,25 @@
 struct metrics;
 
 enum metric {
-        METRIC_REQUESTS,          /* counter: route, method, status */
-        METRIC_REQUESTS_REFUSED,  /* counter: reason; connections and requests that reached no route */
-        METRIC_REQUEST_SECONDS,   /* histogram: first byte to end of the reply */
-        METRIC_CONNECTIONS,       /* gauge */
-        METRIC_BODY_BYTES,        /* gauge: request bodies in memory */
-        METRIC_RUNS,              /* counter: outcome */
-        METRIC_RUNS_ACTIVE,       /* gauge */
-        METRIC_QUEUE_LENGTH,      /* gauge */
-        METRIC_QUEUE_REFUSED,     /* counter: reason */
-        METRIC_QUEUE_SECONDS,     /* histogram: waiting for a sandbox */
-        METRIC_START_SECONDS,     /* histogram: claim to first instruction */
-        METRIC_RUN_SECONDS,       /* histogram: claim to end */
-        METRIC_POOL_SANDBOXES,    /* gauge: state = parked, creating */
-        METRIC_POOL_TARGET,       /* gauge */
-        METRIC_POOL_CLAIMS,       /* counter: kind = warm, cold */
-        METRIC_SANDBOXES_CREATED, /* counter */
-        METRIC_SPAWNER_ERRORS,    /* counter: step */
+        METRIC_REQUESTS,            /* counter: route, method, status */
+        METRIC_REQUESTS_REFUSED,    /* counter: reason; connections and requests that reached no route */
+        METRIC_REQUEST_SECONDS,     /* histogram: first byte to end of the reply */
+        METRIC_CONNECTIONS,         /* gauge */
+        METRIC_BODY_BYTES,          /* gauge: request bodies in memory */
+        METRIC_RUNS,                /* counter: outcome */
+        METRIC_RUNS_ACTIVE,         /* gauge */
+        METRIC_QUEUE_LENGTH,        /* gauge */
+        METRIC_QUEUE_REFUSED,       /* counter: reason */
+        METRIC_QUEUE_SECONDS,       /* histogram: waiting for a sandbox */
+        METRIC_START_SECONDS,       /* histogram: claim to first instruction */
+        METRIC_RUN_SECONDS,         /* histogram: claim to end */
+        METRIC_POOL_SANDBOXES,      /* gauge: state = parked, creating */
+        METRIC_POOL_TARGET,         /* gauge */
+        METRIC_POOL_CLAIMS,         /* counter: kind = warm, cold */
+        METRIC_SANDBOXES_CREATED,   /* counter */
+        METRIC_SPAWNER_ERRORS,      /* counter: step */
         METRIC_TEMPLATE_GENERATION, /* gauge */
-        METRIC_TEMPLATE_SERVING,  /* gauge: 1 or 0 */
+        METRIC_TEMPLATE_SERVING,    /* gauge: 1 or 0 */
         METRICS
 };
 

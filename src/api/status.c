@@ -38,22 +38,16 @@ void status_handle_metrics(struct api *api, struct http_request *request) {
 /* The numbers that are enforced, from where they are enforced. */
 static json_t *limits(const struct config *config) {
         return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-                         "timeout_s", (json_int_t)config->execute_timeout_s,
-                         "timeout_max_s", (json_int_t)config->execute_max_timeout_s,
-                         "memory_bytes", (json_int_t)SANDBOX_MEMORY_BYTES,
-                         "cpu_percent", (json_int_t)SANDBOX_CPU_PERCENT,
-                         "processes", (json_int_t)SANDBOX_PIDS,
-                         "open_files", (json_int_t)SANDBOX_OPEN_FILES,
-                         "working_directory_bytes", (json_int_t)SANDBOX_WORKDIR_BYTES,
-                         "tmp_bytes", (json_int_t)SANDBOX_TMP_BYTES,
-                         "shared_memory_bytes", (json_int_t)SANDBOX_SHM_BYTES,
-                         "output_keep_bytes", (json_int_t)config->output_keep_bytes,
-                         "output_max_bytes", (json_int_t)config->output_max_bytes,
-                         "file_bytes", (json_int_t)FILE_BYTES_MAX,
-                         "files_bytes", (json_int_t)FILES_BYTES_MAX,
-                         "files", (json_int_t)FILES_MAX,
-                         "input_files", (json_int_t)INPUTS_MAX,
-                         "body_bytes", (json_int_t)config->body_max_bytes);
+                         "timeout_s", (json_int_t)config->execute_timeout_s, "timeout_max_s",
+                         (json_int_t)config->execute_max_timeout_s, "memory_bytes", (json_int_t)SANDBOX_MEMORY_BYTES,
+                         "cpu_percent", (json_int_t)SANDBOX_CPU_PERCENT, "processes", (json_int_t)SANDBOX_PIDS,
+                         "open_files", (json_int_t)SANDBOX_OPEN_FILES, "working_directory_bytes",
+                         (json_int_t)SANDBOX_WORKDIR_BYTES, "tmp_bytes", (json_int_t)SANDBOX_TMP_BYTES,
+                         "shared_memory_bytes", (json_int_t)SANDBOX_SHM_BYTES, "output_keep_bytes",
+                         (json_int_t)config->output_keep_bytes, "output_max_bytes",
+                         (json_int_t)config->output_max_bytes, "file_bytes", (json_int_t)FILE_BYTES_MAX, "files_bytes",
+                         (json_int_t)FILES_BYTES_MAX, "files", (json_int_t)FILES_MAX, "input_files",
+                         (json_int_t)INPUTS_MAX, "body_bytes", (json_int_t)config->body_max_bytes);
 }
 
 void status_handle_environment(struct api *api, struct http_request *request) {

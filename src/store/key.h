@@ -1,8 +1,8 @@
 /*
  * API keys: making, recognising, hashing, comparing.
  *
- * Runs in the api process. A key is 256 random bits, so a plain SHA-256 is all that is needed to keep it; the key itself
- * is shown once and never stored.
+ * Runs in the api process. A key is 256 random bits, so a plain SHA-256 is all that is needed to keep it; the key
+ * itself is shown once and never stored.
  */
 #pragma once
 

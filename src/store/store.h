@@ -1,9 +1,9 @@
 /*
  * What the service remembers: projects and their keys.
  *
- * Runs in the api process, after it has jailed itself. This header knows nothing of SQL: store_sqlite.c implements it for
- * one machine, and a database for several machines can implement it beside that. Every call is one transaction, and what
- * it wrote is on the disk when it returns 0.
+ * Runs in the api process, after it has jailed itself. This header knows nothing of SQL: store_sqlite.c implements it
+ * for one machine, and a database for several machines can implement it beside that. Every call is one transaction, and
+ * what it wrote is on the disk when it returns 0.
  *
  * Functions return 0, a positive STORE_E_* that the caller handles, or a negative errno after the reason was logged.
  */

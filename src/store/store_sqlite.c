@@ -1,8 +1,8 @@
 /*
  * The store in one SQLite file; see store.h.
  *
- * Runs in the api process. One connection, statements prepared once. Write-ahead log with full synchronisation: a commit
- * that was answered survives a power cut. Not for network file systems, on which SQLite's locks do not hold.
+ * Runs in the api process. One connection, statements prepared once. Write-ahead log with full synchronisation: a
+ * commit that was answered survives a power cut. Not for network file systems, on which SQLite's locks do not hold.
  */
 #include <assert.h>
 #include <errno.h>
@@ -19,8 +19,8 @@
 
 #define BUSY_MS 2000 /* for an operator's sqlite3 shell that holds a lock */
 
-#define KEY_COLUMNS                                                                                                  \
-        "k.id, k.public_id, k.project_id, p.name, k.hash, k.hint, k.label, k.created_ms"                             \
+#define KEY_COLUMNS                                                                                                    \
+        "k.id, k.public_id, k.project_id, p.name, k.hash, k.hint, k.label, k.created_ms"                               \
         " FROM keys k LEFT JOIN projects p ON p.id = k.project_id WHERE k.revoked_ms IS NULL"
 
 enum statement {
@@ -272,11 +272,8 @@ int store_admin_key_set(struct store *store, struct store_key *key) {
 
 static int set_up_connection(sqlite3 *database, struct err *e) {
         static const char *const pragmas[] = {
-                "PRAGMA journal_mode = WAL",
-                "PRAGMA synchronous = FULL",
-                "PRAGMA foreign_keys = ON",
-                "PRAGMA temp_store = MEMORY",
-                "PRAGMA trusted_schema = OFF",
+                "PRAGMA journal_mode = WAL",  "PRAGMA synchronous = FULL",   "PRAGMA foreign_keys = ON",
+                "PRAGMA temp_store = MEMORY", "PRAGMA trusted_schema = OFF",
         };
         sqlite3_busy_timeout(database, BUSY_MS);
         for (size_t i = 0; i < ARRAY_SIZE(pragmas); i++)

@@ -2,8 +2,9 @@
  * The HTTP side of the api process alone, for tests of the wire: no spawner, no sandbox, no privilege.
  *
  * POST /v1/execute does what the header X-Test says: "length" (the default) answers with the length of the body, "sum"
- * with a checksum, "later" after 300 ms, "hold" never (and counts whether the client's leaving was noticed), "big" with 8 MB,
- * "stream" with a million bytes in events, "flood" with a stream that never ends. Prints its port, and on SIGTERM ends.
+ * with a checksum, "later" after 300 ms, "hold" never (and counts whether the client's leaving was noticed), "big" with
+ * 8 MB, "stream" with a million bytes in events, "flood" with a stream that never ends. Prints its port, and on SIGTERM
+ * ends.
  *
  *      http_harness KEY [request_timeout_s [connections_per_address [body_max_bytes]]]
  */
@@ -50,8 +51,9 @@ static void reply_sum(struct http_request *request) {
         unsigned long sum = 5381;
         for (size_t i = 0; i < request->body_length; i++)
                 sum = sum * 33 + (unsigned char)request->body[i];
-        http_reply_json(request, 200, json_pack("{s:I, s:I}", "length", (json_int_t)request->body_length, "sum",
-                                                (json_int_t)(sum & 0x7fffffff)));
+        http_reply_json(request, 200,
+                        json_pack("{s:I, s:I}", "length", (json_int_t)request->body_length, "sum",
+                                  (json_int_t)(sum & 0x7fffffff)));
 }
 
 static void on_later(void *data) {

@@ -111,7 +111,8 @@ static void refuses_at_the_line_that_is_wrong(void **state) {
 static void refuses_what_does_not_go_together(void **state) {
         (void)state;
         assert_int_equal(verdict_of(LINE END), GUARD_REFUSED);
-        assert_int_equal(verdict_of(LINE HOST "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n" END), GUARD_REFUSED);
+        assert_int_equal(verdict_of(LINE HOST "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n" END),
+                         GUARD_REFUSED);
         assert_int_equal(verdict_of("GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n" END), GUARD_REFUSED);
 }
 
@@ -130,8 +131,8 @@ static void refuses_nul_anywhere(void **state) {
 }
 
 static void says_where_things_are(void **state) {
-        static const char head[] = END "POST /v1/x?y HTTP/1.1\r\n" HOST "Content-Length: 1234\r\nExpect: 100-continue\r\n" END
-                                       "body";
+        static const char head[] =
+                END "POST /v1/x?y HTTP/1.1\r\n" HOST "Content-Length: 1234\r\nExpect: 100-continue\r\n" END "body";
         struct guard guard;
         (void)state;
         assert_int_equal(feed(&guard, head, sizeof(head) - 1), GUARD_COMPLETE);
@@ -183,8 +184,22 @@ static uint32_t random_number(uint32_t below) {
 /* Parts that are nearly right, put together at random. */
 static size_t make_head(char *head, size_t size) {
         static const char *const parts[] = {
-                LINE,       HOST,   END,           "\n",     "\r",   " ",   "\t",  "a: b\r\n", "Content-Length: 5\r\n",
-                "Content-Length: 6\r\n", "Transfer-Encoding: chunked\r\n", "POST / HTTP/1.0\r\n", ":", "\x01", "%00", "x",
+                LINE,
+                HOST,
+                END,
+                "\n",
+                "\r",
+                " ",
+                "\t",
+                "a: b\r\n",
+                "Content-Length: 5\r\n",
+                "Content-Length: 6\r\n",
+                "Transfer-Encoding: chunked\r\n",
+                "POST / HTTP/1.0\r\n",
+                ":",
+                "\x01",
+                "%00",
+                "x",
         };
         size_t used = 0;
         for (uint32_t count = random_number(8); count--;) {
@@ -201,8 +216,8 @@ static size_t make_head(char *head, size_t size) {
 }
 
 /*
- * A head that arrives in pieces gets the verdict of the same head in one piece. That the whole is refused earlier, for an
- * end that the pieces have not reached, cannot be: lines are judged as they end.
+ * A head that arrives in pieces gets the verdict of the same head in one piece. That the whole is refused earlier, for
+ * an end that the pieces have not reached, cannot be: lines are judged as they end.
  */
 static void does_not_depend_on_how_bytes_arrive(void **state) {
         unsigned complete = 0, refused = 0;

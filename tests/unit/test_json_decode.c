@@ -29,18 +29,52 @@ static void refuses_what_is_not_json(void **state) {
                 size_t length;
         } bad[] = {
 #define BAD(text) {text, sizeof(text) - 1}
-                BAD(""), BAD(" "), BAD("{"), BAD("}"), BAD("null"), BAD("1"), BAD("\"a\""), BAD("[]"), BAD("[{}]"), BAD("{} {}"),
-                BAD("{}x"), BAD("{\"a\":1,}"), BAD("{'a':1}"), BAD("{a:1}"), BAD("{\"a\":01}"), BAD("{\"a\":+1}"),
-                BAD("{\"a\":.5}"), BAD("{\"a\":1.}"), BAD("{\"a\":NaN}"), BAD("{\"a\":Infinity}"), BAD("{\"a\":1e999}"),
-                BAD("{\"a\":\"\t\"}"), BAD("{\"a\":\"\n\"}"), BAD("{\"a\":\"\\x41\"}"), BAD("{\"a\":\"\\u12\"}"),
-                BAD("{\"a\":\"\0\"}"), BAD("{\0}"), BAD("{}\0"), BAD("{\"a\\u0000\":1}"), BAD("\xef\xbb\xbf{}"),
+                BAD(""),
+                BAD(" "),
+                BAD("{"),
+                BAD("}"),
+                BAD("null"),
+                BAD("1"),
+                BAD("\"a\""),
+                BAD("[]"),
+                BAD("[{}]"),
+                BAD("{} {}"),
+                BAD("{}x"),
+                BAD("{\"a\":1,}"),
+                BAD("{'a':1}"),
+                BAD("{a:1}"),
+                BAD("{\"a\":01}"),
+                BAD("{\"a\":+1}"),
+                BAD("{\"a\":.5}"),
+                BAD("{\"a\":1.}"),
+                BAD("{\"a\":NaN}"),
+                BAD("{\"a\":Infinity}"),
+                BAD("{\"a\":1e999}"),
+                BAD("{\"a\":\"\t\"}"),
+                BAD("{\"a\":\"\n\"}"),
+                BAD("{\"a\":\"\\x41\"}"),
+                BAD("{\"a\":\"\\u12\"}"),
+                BAD("{\"a\":\"\0\"}"),
+                BAD("{\0}"),
+                BAD("{}\0"),
+                BAD("{\"a\\u0000\":1}"),
+                BAD("\xef\xbb\xbf{}"),
                 /* not UTF-8: a stray byte, an overlong form, a surrogate, above U+10FFFF, cut off */
-                BAD("{\"a\":\"\xff\"}"), BAD("{\"a\":\"\xc0\xaf\"}"), BAD("{\"a\":\"\xed\xa0\x80\"}"),
-                BAD("{\"a\":\"\xf4\x90\x80\x80\"}"), BAD("{\"a\":\"\xe2\x82\"}"), BAD("{\"\xff\":1}"),
+                BAD("{\"a\":\"\xff\"}"),
+                BAD("{\"a\":\"\xc0\xaf\"}"),
+                BAD("{\"a\":\"\xed\xa0\x80\"}"),
+                BAD("{\"a\":\"\xf4\x90\x80\x80\"}"),
+                BAD("{\"a\":\"\xe2\x82\"}"),
+                BAD("{\"\xff\":1}"),
                 /* surrogates alone and the wrong way round */
-                BAD("{\"a\":\"\\ud800\"}"), BAD("{\"a\":\"\\udc00\"}"), BAD("{\"a\":\"\\ud800x\"}"),
-                BAD("{\"a\":\"\\ud800\\u0041\"}"), BAD("{\"a\":\"\\udc00\\ud800\"}"),
-                BAD("{\"a\":1,\"a\":1}"), BAD("{\"a\":{\"b\":1,\"b\":2}}"), BAD("{\"a\":1,\"\\u0061\":2}"),
+                BAD("{\"a\":\"\\ud800\"}"),
+                BAD("{\"a\":\"\\udc00\"}"),
+                BAD("{\"a\":\"\\ud800x\"}"),
+                BAD("{\"a\":\"\\ud800\\u0041\"}"),
+                BAD("{\"a\":\"\\udc00\\ud800\"}"),
+                BAD("{\"a\":1,\"a\":1}"),
+                BAD("{\"a\":{\"b\":1,\"b\":2}}"),
+                BAD("{\"a\":1,\"\\u0061\":2}"),
 #undef BAD
         };
         struct err e;
@@ -54,7 +88,8 @@ static void refuses_what_is_not_json(void **state) {
 
 static void takes_what_is_json(void **state) {
         struct err e;
-        json_t *object = PARSE(" {\"a\": \"\\ud83d\\ude00\\u0000\xf0\x9f\x98\x80\", \"b\": [1, -2.5e3, true, null, {}]}\r\n", &e);
+        json_t *object = PARSE(
+                " {\"a\": \"\\ud83d\\ude00\\u0000\xf0\x9f\x98\x80\", \"b\": [1, -2.5e3, true, null, {}]}\r\n", &e);
         (void)state;
         assert_non_null(object);
         json_t *a = json_object_get(object, "a");
@@ -92,7 +127,8 @@ static void bounds_depth(void **state) {
         assert_null(nest(JSON_DEPTH_MAX + 1, "{\"a\":", "}", &e));
         assert_non_null(strstr(e.message, "64"));
         /* Brackets in strings are no depth. */
-        object = PARSE("{\"a\": \"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"[[[[\"}", &e);
+        object = PARSE(
+                "{\"a\": \"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"[[[[\"}", &e);
         assert_non_null(object);
         json_decref(object);
 }
@@ -172,7 +208,8 @@ static void names_the_field_at_fault(void **state) {
 static void hands_out_members(void **state) {
         struct err e;
         (void)state;
-        json_t *object = PARSE("{\"name\": \"abc\", \"number\": 60, \"whole\": null, \"any\": null, \"text\": \"\\u0000\"}", &e);
+        json_t *object =
+                PARSE("{\"name\": \"abc\", \"number\": 60, \"whole\": null, \"any\": null, \"text\": \"\\u0000\"}", &e);
         assert_int_equal(json_decode(object, "", fields, ARRAY_SIZE(fields), &e), 0);
         assert_string_equal(json_string_value(name), "abc");
         assert_true(json_number_value(number) == 60);
@@ -217,14 +254,10 @@ static void makes_text_of_any_bytes(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(refuses_what_is_not_json),
-                cmocka_unit_test(takes_what_is_json),
-                cmocka_unit_test(names_a_duplicate),
-                cmocka_unit_test(bounds_depth),
-                cmocka_unit_test(bounds_the_number_of_values),
-                cmocka_unit_test(names_the_field_at_fault),
-                cmocka_unit_test(hands_out_members),
-                cmocka_unit_test(puts_the_place_before_the_name),
+                cmocka_unit_test(refuses_what_is_not_json),    cmocka_unit_test(takes_what_is_json),
+                cmocka_unit_test(names_a_duplicate),           cmocka_unit_test(bounds_depth),
+                cmocka_unit_test(bounds_the_number_of_values), cmocka_unit_test(names_the_field_at_fault),
+                cmocka_unit_test(hands_out_members),           cmocka_unit_test(puts_the_place_before_the_name),
                 cmocka_unit_test(makes_text_of_any_bytes),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,10 +46,37 @@ static size_t put(char *to, size_t used, const char *part, size_t length) {
 /* A string of parts that are nearly right, between quotes. */
 static size_t put_string(char *to, size_t used) {
         static const char *const parts[] = {
-                "a", "bcdefgh", "ü", "\xf0\x9f\x98\x80", "\\n", "\\\"", "\\\\", "\\/", "\\b", "\\u0041", "\\u00e9", "\\u20AC", "\\ud83d\\ude00",
-                " ", "{", "]", ",", ":", "'",
+                "a",
+                "bcdefgh",
+                "ü",
+                "\xf0\x9f\x98\x80",
+                "\\n",
+                "\\\"",
+                "\\\\",
+                "\\/",
+                "\\b",
+                "\\u0041",
+                "\\u00e9",
+                "\\u20AC",
+                "\\ud83d\\ude00",
+                " ",
+                "{",
+                "]",
+                ",",
+                ":",
+                "'",
                 /* from here on mostly wrong */
-                "\\ud83d", "\\ude00", "\\x", "\\u12", "\\u12g4", "\n", "\x01", "\xff", "\xc3", "\xed\xa0\x80", "\\",
+                "\\ud83d",
+                "\\ude00",
+                "\\x",
+                "\\u12",
+                "\\u12g4",
+                "\n",
+                "\x01",
+                "\xff",
+                "\xc3",
+                "\xed\xa0\x80",
+                "\\",
         };
         bool wrong = random_number(10) == 0;
         used = put(to, used, "\"", 1);

@@ -31,9 +31,27 @@ static void finds_paths(void **state) {
 
 static void knows_nothing_else(void **state) {
         static const char *const paths[] = {
-                "", "/", "//", "/v1", "/v1/", "/v1/execute/", "//v1/execute", "/v1//execute", "/V1/execute", "/v1/executes",
-                "/v1/execut", "/v1/%65xecute", "/v1/execute/x", "/v1/projects/", "/v1/projects//keys", "/v1/projects/a/keys/",
-                "/v1/projects/a/keys/b/c", "/v1/projects/a/other", "healthz", "/.", "/healthz/..",
+                "",
+                "/",
+                "//",
+                "/v1",
+                "/v1/",
+                "/v1/execute/",
+                "//v1/execute",
+                "/v1//execute",
+                "/V1/execute",
+                "/v1/executes",
+                "/v1/execut",
+                "/v1/%65xecute",
+                "/v1/execute/x",
+                "/v1/projects/",
+                "/v1/projects//keys",
+                "/v1/projects/a/keys/",
+                "/v1/projects/a/keys/b/c",
+                "/v1/projects/a/other",
+                "healthz",
+                "/.",
+                "/healthz/..",
         };
         (void)state;
         for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
