@@ -283,6 +283,7 @@ bool json_decode_request(struct http_request *request, const struct json_field *
                                  e.message);
                 return false;
         }
+        http_release_body(request); /* a run may last, and the members are copies */
         *ret = object;
         return true;
 }

@@ -50,7 +50,7 @@ int json_decode(json_t *object, const char *where, const struct json_field *fiel
 
 /*
  * Body of a request to decoded members, in one go: content type, parsing, table. On failure the request has been
- * ANSWERED (400 or 415) and false is returned; else *ret owns what the members borrow from.
+ * ANSWERED (400 or 415) and false is returned; else *ret owns what the members borrow from, and the body is released.
  */
 bool json_decode_request(struct http_request *request, const struct json_field *fields, size_t count, json_t **ret);
 
