@@ -1,8 +1,8 @@
 """The measurements. Each returns what it found as Samples; none judges.
 
-Latency is measured with the pool full, as it is when requests come less often than a sandbox takes to make; the service's
-runs and the baseline's alternate, so that whatever else happens on the machine hits both. What happens when requests come
-faster is measured on its own: back to back, and by two clients at once.
+Latency is measured with the pool full, as it is when requests come less often than a sandbox takes to make; the
+service's runs and the baseline's alternate, so that whatever else happens on the machine hits both. What happens when
+requests come faster is measured on its own: back to back, and by two clients at once.
 """
 import os
 import struct
@@ -165,7 +165,8 @@ class Bench:
         template, spawner, api = self.service.template, self.service.pid, self.service.api_pid
 
         def counters():
-            return (accounting.cgroup_cpu_ms(template), accounting.process_cpu_ms(spawner), accounting.process_cpu_ms(api))
+            return (accounting.cgroup_cpu_ms(template), accounting.process_cpu_ms(spawner),
+                    accounting.process_cpu_ms(api))
 
         known = set(self.service.rooms())
         before = counters()

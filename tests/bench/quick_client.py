@@ -26,7 +26,7 @@ class QuickClient:
         head, body = self._receive()
         took = time.perf_counter_ns() - began
         if not head.startswith(b"HTTP/1.1 200 "):
-            raise RuntimeError(f"the service answered {head.splitlines()[0].decode()}: {body[:300].decode(errors='replace')}")
+            raise RuntimeError(f"the service answered {head.splitlines()[0].decode()}: {body[:300]!r}")
         return began, took, body
 
     def _receive(self):

@@ -40,7 +40,8 @@ def _cpu_model():
 
 def revision(repository):
     """The commit that is measured, if the sources are under version control."""
-    answer = subprocess.run(["git", "-C", str(repository), "describe", "--always", "--dirty"], capture_output=True, text=True)
+    command = ["git", "-C", str(repository), "describe", "--always", "--dirty"]
+    answer = subprocess.run(command, capture_output=True, text=True)
     return answer.stdout.strip() or None
 
 
@@ -61,7 +62,8 @@ def judge(figures, found_ratios):
     for title, name, direction, limit, unit in TARGETS:
         value = found_ratios[name]["p50"] if unit == "×" else figures[name].p50
         met = value <= limit if direction == "at most" else value >= limit
-        verdicts.append({"title": title, "value": value, "direction": direction, "limit": limit, "unit": unit, "met": met})
+        verdicts.append(
+            {"title": title, "value": value, "direction": direction, "limit": limit, "unit": unit, "met": met})
     return verdicts
 
 
@@ -107,12 +109,12 @@ def print_report(facts, versions, figures, found_ratios, verdicts, compared):
     print("\n" + table("Throughput", figures,
                        [f"{name}{kind}" for name in names for kind in ("_per_second", "_bwrap_per_second")]))
     print("\n" + table("Cost", figures, [
-        "parked_private", "parked_pss", "parked_cgroup", "refill_template_cpu", "refill_child_cpu", "refill_spawner_cpu",
-        "refill_api_cpu", "refill_wall", *(f"{name}_cpu" for name in names), "start_service"]))
+        "parked_private", "parked_pss", "parked_cgroup", "refill_template_cpu", "refill_child_cpu",
+        "refill_spawner_cpu", "refill_api_cpu", "refill_wall", *(f"{name}_cpu" for name in names), "start_service"]))
     print("\nTargets")
     for verdict in verdicts:
-        print(f"  {'met   ' if verdict['met'] else 'MISSED'}  {verdict['title']}: {_number(verdict['value'])} {verdict['unit']} "
-              f"({verdict['direction']} {verdict['limit']:g})")
+        print(f"  {'met   ' if verdict['met'] else 'MISSED'}  {verdict['title']}: {_number(verdict['value'])} "
+              f"{verdict['unit']} ({verdict['direction']} {verdict['limit']:g})")
 
 
 def write_results(path, facts, versions, settings, figures, found_ratios, verdicts):
