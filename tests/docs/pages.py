@@ -99,20 +99,20 @@ def settings():
 
 def routes():
     """{(method, pattern)}"""
-    return set(re.findall(r'\{"(\w+)", "(/[^"]*)", ROUTE_', read("src/api/routes.c")))
+    return set(re.findall(r'\{\s*"(\w+)",\s*"(/[^"]*)",\s*ROUTE_', read("src/api/routes.c")))
 
 
 def metrics():
-    return set(re.findall(r'\{"(sandbox_\w+)", (?:COUNTER|GAUGE|HISTOGRAM)', read("src/api/metrics.c")))
+    return set(re.findall(r'\{\s*"(sandbox_\w+)",\s*(?:COUNTER|GAUGE|HISTOGRAM)', read("src/api/metrics.c")))
 
 
 def error_kinds():
     """{(status, type)}"""
-    return {(int(status), kind) for status, kind in re.findall(r'\{(\d{3}), "(\w+)", "', read("src/api/http_error.c"))}
+    return {(int(status), kind) for status, kind in re.findall(r'\{\s*(\d{3}),\s*"(\w+)",\s*"', read("src/api/http_error.c"))}
 
 
 def outcomes():
-    return set(re.findall(r'\[OUTCOME_\w+\] = "(\w+)"', read("src/run/outcome.c")))
+    return set(re.findall(r'\[OUTCOME_\w+\]\s*=\s*"(\w+)"', read("src/run/outcome.c")))
 
 
 def skip_reasons():

@@ -169,7 +169,7 @@ def test_every_setting_is_documented():
 def test_every_error_that_can_come_is_documented():
     """Kinds that no code uses yet are not promised."""
     used = "".join(path.read_text() for path in (REPOSITORY / "src").rglob("*.c") if path.name != "http_error.c")
-    names = re.findall(r"\[(HTTP_\w+)\] = \{(\d+), \"(\w+)\"", pages.read("src/api/http_error.c"))
+    names = re.findall(r"\[(HTTP_\w+)\]\s*=\s*\{\s*(\d+),\s*\"(\w+)\"", pages.read("src/api/http_error.c"))
     expected = {(int(status), kind) for name, status, kind in names if re.search(rf"\b{name}\b", used)}
     table = {(int(status), kind) for status, kind in re.findall(r"^\| (\d{3}) \| `(\w+)` \|", text_of("docs/run-code.md"), re.M)}
     assert expected and table == expected
@@ -192,10 +192,10 @@ def test_every_outcome_and_reason_is_documented():
 
 def test_every_field_of_request_and_reply_is_documented():
     page = text_of("docs/run-code.md")
-    request = set(re.findall(r'\{\.name = "(\w+)"', pages.read("src/api/execute_request.c").split("static void make_table")[1]
+    request = set(re.findall(r'\{\s*\.name = "(\w+)"', pages.read("src/api/execute_request.c").split("static void make_table")[1]
                              .split("memcpy")[0]))
-    reply = set(re.findall(r'json_out_(?:key|member_\w+)\(out, "(\w+)"', pages.read("src/api/execute_reply.c")))
-    reply |= set(re.findall(r'write_list\(out, "(\w+)"', pages.read("src/api/execute_reply.c")))
+    reply = set(re.findall(r'json_out_(?:key|member_\w+)\(\s*out,\s*"(\w+)"', pages.read("src/api/execute_reply.c")))
+    reply |= set(re.findall(r'write_list\(\s*out,\s*"(\w+)"', pages.read("src/api/execute_reply.c")))
     assert request and first_column(section(page, "## Request")) == request
     table = section(page, "## Reply")
     assert len(reply) > 20 and sorted(name for name in reply if f"`{name}`" not in table) == []
