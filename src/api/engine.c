@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,15 +154,39 @@ static void count_claim(struct engine *engine, const struct run *run, const stru
         metrics_observe_ns(engine->api->metrics, METRIC_QUEUE_SECONDS, sandbox->leased_ns - run->queued_ns);
 }
 
-static void hand_out(struct engine *engine) {
-        while (engine->pool.parked > 0) {
-                struct admission_ticket *ticket = admission_next(&engine->admission);
-                if (!ticket)
-                        return;
-                struct run *run = CONTAINER_OF(ticket, struct run, ticket);
-                uint64_t now_ns = clock_now_ns();
-                struct pool_member *member = pool_lease(&engine->pool, now_ns);
+/*
+ * The room of a parked sandbox may be dying while nobody has told us yet. Its init and its interpreter hold the other
+ * ends of these two, and have nothing to say before they are spoken to.
+ */
+static bool is_alive(const struct engine_sandbox *sandbox) {
+        struct pollfd fds[] = {
+                {.fd = sandbox->fds[SPAWN_FD_CLAIM], .events = POLLIN},
+                {.fd = sandbox->fds[SPAWN_FD_WORK], .events = POLLIN},
+        };
+        return poll(fds, ARRAY_SIZE(fds), 0) == 0;
+}
+
+/* Takes a parked sandbox that is alive, or NULL. */
+static struct engine_sandbox *lease(struct engine *engine, uint64_t now_ns) {
+        struct pool_member *member;
+        while ((member = pool_lease(&engine->pool, now_ns))) {
                 struct engine_sandbox *sandbox = CONTAINER_OF(member, struct engine_sandbox, member);
+                if (is_alive(sandbox))
+                        return sandbox;
+                pool_discard(&engine->pool, member);
+                close_descriptors(sandbox);
+                spawn_kill(engine->client, sandbox->id, SPAWN_END_RETIRED);
+        }
+        return NULL;
+}
+
+static void hand_out(struct engine *engine) {
+        while (admission_demand(&engine->admission) > 0) {
+                uint64_t now_ns = clock_now_ns();
+                struct engine_sandbox *sandbox = lease(engine, now_ns);
+                if (!sandbox)
+                        return;
+                struct run *run = CONTAINER_OF(admission_next(&engine->admission), struct run, ticket);
                 int fds[SPAWN_READY_FDS];
                 for (int i = 0; i < SPAWN_READY_FDS; i++)
                         fds[i] = take_fd(&sandbox->fds[i]);

@@ -22,6 +22,11 @@
  * be held open by an error of ours, the run is answered without the rest after this time.
  */
 #define DRAIN_NS (1 * NS_PER_S)
+/*
+ * A sandbox that is lost so soon after the claim was dying before it, for instance because the host killed it while it
+ * was parked and it had not yet heard of that.
+ */
+#define DYING_NS (50 * NS_PER_MS)
 
 static void act(struct run *run, unsigned actions);
 
@@ -283,11 +288,15 @@ static void drain(struct run *run) {
 }
 
 static void requeue(struct run *run) {
-        log_warning("a sandbox was lost before it ran anything; the run gets another", "run", run->id, "sandbox",
+        log_warning("a sandbox was lost at the start of a run, which gets another", "run", run->id, "sandbox",
                     run->sandbox_id);
         silence(run);
         run->hold = RUN_NO_SANDBOX;
-        run->claimed_ns = 0;
+        run->overflowed = false;
+        run->claimed_ns = run->started_ns = 0;
+        rendered_list_deinit(&run->results);
+        run_files_deinit(&run->files);
+        run->files_complete = false;
         run->setup.host->requeue(run->setup.host_data, run);
 }
 
@@ -346,21 +355,26 @@ void run_lease(struct run *run, struct sandbox_id sandbox, const int fds[SPAWN_R
 }
 
 /*
- * Whether the sandbox was lost before the snippet had any say. Its end may overtake what it wrote, so that is read
+ * Whether another sandbox may take the run over, because this one failed and nobody has seen any effect of the snippet:
+ * a sandbox has none on the outside but what comes over its channels. Its end may overtake those, so they are read
  * first. A signal without a word before it is the sandbox's failure at the first time; the second sandbox is believed.
  */
-static bool ran_nothing(struct run *run) {
+static bool may_run_again(struct run *run) {
         if (run->machine.state == RUN_CLAIMED)
                 claim_channel_drain(&run->claim);
-        if (run->started_ns > 0)
-                return false;
         for (int i = 0; i < RUN_STREAMS; i++)
                 if (run->pipes[i].fd >= 0)
                         read_slice(run, (enum run_stream)i);
-        if (output_total(run) > 0)
+        bool ran = run->started_ns > 0 || output_total(run) > 0;
+        bool was_dying = run->ended_ns - run->claimed_ns < DYING_NS && !run->setup.request->watched;
+        switch (run->end.reason) {
+        case SPAWN_END_LOST:
+                return !ran || was_dying;
+        case SPAWN_END_EXIT:
+                return !ran && WIFSIGNALED(run->end.wait_status);
+        default:
                 return false;
-        return run->end.reason == SPAWN_END_LOST ||
-               (run->end.reason == SPAWN_END_EXIT && WIFSIGNALED(run->end.wait_status));
+        }
 }
 
 void run_sandbox_gone(struct run *run, const struct spawn_exit *end) {
@@ -369,7 +383,7 @@ void run_sandbox_gone(struct run *run, const struct spawn_exit *end) {
         run->ended_ns = clock_now_ns();
         run->end = *end;
         loop_remove(run->setup.loop, &run->timer);
-        step(run, ran_nothing(run) ? RUN_EVENT_LOST : RUN_EVENT_EXITED);
+        step(run, may_run_again(run) ? RUN_EVENT_LOST : RUN_EVENT_EXITED);
 }
 
 void run_refuse(struct run *run, enum run_refusal why) {

@@ -112,6 +112,14 @@ struct pool_member *pool_lease(struct pool *pool, uint64_t now_ns) {
         return member;
 }
 
+void pool_discard(struct pool *pool, struct pool_member *member) {
+        assert(member->state == POOL_LEASED && pool->leased > 0);
+        member->state = POOL_RETIRING;
+        pool->leased--;
+        pool->retiring++;
+        pool->quiet_until_ns = 0;
+}
+
 /* When the oldest parked one gets too old. */
 static uint64_t overdue_at(const struct pool *pool) {
         return pool->oldest ? pool->oldest->parked_at_ns + pool->settings.age_max_ns : SCHED_NEVER;

@@ -74,6 +74,8 @@ bool pool_empty(const struct pool *pool);
 
 /* Takes the parked sandbox that has waited longest, or NULL. Old templates are so used up first. */
 struct pool_member *pool_lease(struct pool *pool, uint64_t now_ns);
+/* One that was just leased turns out to be dead or dying: it is retiring, and was of no use. */
+void pool_discard(struct pool *pool, struct pool_member *member);
 /* A parked sandbox that should be ended now, marked as retiring; NULL if there is none. Ask again after each. */
 struct pool_member *pool_overdue(struct pool *pool, uint64_t now_ns);
 /* The sandbox has ended, in whatever state it was. */

@@ -39,7 +39,7 @@ static const struct step table[RUN_STATES][RUN_EVENTS] = {
                 },
         [RUN_STARTED] =
                 {
-                        [RUN_EVENT_LOST] = STEP(RUN_ENDED, RUN_DO_DRAIN),
+                        [RUN_EVENT_LOST] = STEP(RUN_QUEUED, RUN_DO_REQUEUE),
                         [RUN_EVENT_EXITED] = STEP(RUN_ENDED, RUN_DO_DRAIN),
                         [RUN_EVENT_CANCEL] = STEP(RUN_DONE, RUN_DO_KILL | RUN_DO_FREE),
                 },

@@ -11,7 +11,7 @@
  *      └──────────────▶ INPUTS ───┘ INPUTS_WRITTEN                                     │
  *                          └── INPUT_REFUSED, CANCEL, EXPIRED … ───────────────────────┘
  *
- * A sandbox that is lost before the first instruction of the snippet has run nothing: the run goes back to the queue,
+ * A sandbox that is lost before anybody has seen an effect of the snippet is replaced: the run goes back to the queue,
  * once.
  */
 #pragma once
@@ -34,7 +34,7 @@ enum run_event {
         RUN_EVENT_INPUTS_WRITTEN,
         RUN_EVENT_INPUT_REFUSED, /* an input did not fit */
         RUN_EVENT_STARTED,
-        RUN_EVENT_LOST,    /* the sandbox is gone, and not by any doing of the snippet */
+        RUN_EVENT_LOST,    /* the sandbox is gone by no doing of the snippet, and nobody has seen an effect of it */
         RUN_EVENT_EXITED,  /* the sandbox is gone, in any other way */
         RUN_EVENT_DRAINED, /* everything that it left has been read, or will not come */
         RUN_EVENT_EXPIRED, /* waited too long in the queue, or was displaced there */

@@ -331,6 +331,21 @@ static void the_pool_heals(void **state) {
         assert_int_equal(count(f, MADE), 2);
 }
 
+static void a_parked_sandbox_that_is_dying_is_not_handed_out(void **state) {
+        struct fixture *f = *state;
+        serve(f);
+        close(f->sandboxes[0].work); /* its init is gone, but nobody has said so */
+        f->sandboxes[0].work = -1;
+        submit(f, &request);
+        assert_int_equal(f->state[0], KILLED);
+        assert_int_equal(f->state[1], CLAIMED);
+        close(f->sandboxes[1].claim);
+        f->sandboxes[1].claim = -1;
+        end(f, 0, SPAWN_END_LOST);
+        end(f, 1, SPAWN_END_EXIT);
+        assert_int_equal(f->dones, 1);
+}
+
 static void failures_to_make_one_are_tried_again(void **state) {
         struct fixture *f = *state;
         tell(f, (struct spawn_message){.type = SPAWN_HELLO, .max_sandboxes = 10}, NULL, 0);
@@ -502,6 +517,7 @@ int main(void) {
                 TEST(waiting_is_bounded_in_time),
                 TEST(runs_wait_for_a_template_that_starts),
                 TEST(the_pool_heals),
+                TEST(a_parked_sandbox_that_is_dying_is_not_handed_out),
                 TEST(failures_to_make_one_are_tried_again),
                 TEST(a_lost_sandbox_is_replaced_for_its_run),
                 TEST(a_cancelled_run_is_killed_and_its_place_kept_until_it_is_gone),

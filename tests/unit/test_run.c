@@ -321,6 +321,8 @@ static void ends_are_told_apart(void **state) {
                 void *fixture;
                 setup(&fixture);
                 begin_and_start(fixture);
+                if (ends[i].reason == SPAWN_END_LOST)
+                        turn_for(fixture, 60 * NS_PER_MS);
                 exit_with(fixture, ends[i].reason, ends[i].wait_status);
                 assert_outcome(fixture, ends[i].outcome, ends[i].exit_code);
                 teardown(&fixture);
@@ -492,11 +494,16 @@ static void two_losses_are_an_internal_error(void **state) {
         assert_outcome(f, OUTCOME_INTERNAL, 137);
 }
 
+static void wait_until_it_cannot_have_been_dying(struct fixture *f) {
+        turn_for(f, 60 * NS_PER_MS);
+}
+
 /* The spawner's word may overtake that of the runner. */
 static void a_start_that_is_still_in_the_socket_counts(void **state) {
         struct fixture *f = *state;
         begin(f);
         lease(f);
+        wait_until_it_cannot_have_been_dying(f);
         fake_frame(f->sandbox.claim, FRAME_STARTED, NULL, 0);
         exit_with(f, SPAWN_END_LOST, 0);
         assert_int_equal(f->requeues, 0);
@@ -507,7 +514,35 @@ static void output_that_is_still_in_the_pipe_counts(void **state) {
         struct fixture *f = *state;
         begin(f);
         lease(f);
+        wait_until_it_cannot_have_been_dying(f);
         fake_print(f->sandbox.out, "x");
+        exit_with(f, SPAWN_END_LOST, 0);
+        assert_int_equal(f->requeues, 0);
+        assert_outcome(f, OUTCOME_KILLED, 137);
+}
+
+static void a_sandbox_that_was_dying_when_it_was_claimed_is_replaced(void **state) {
+        struct fixture *f = *state;
+        begin_and_start(f);
+        fake_print(f->sandbox.out, "x");
+        fake_frame(f->sandbox.claim, FRAME_RESULT, "{\"text/plain\":\"1\"}", 18);
+        fake_file(f->sandbox.work, FRAME_FILE, 0, "a.txt", 5, 0, NULL, 0);
+        turn(f);
+        exit_with(f, SPAWN_END_LOST, 0);
+        assert_int_equal(f->requeues, 1);
+        lease(f);
+        fake_frame(f->sandbox.claim, FRAME_STARTED, NULL, 0);
+        fake_files_end(f->sandbox.work, 0, 0);
+        exit_with(f, SPAWN_END_EXIT, 0);
+        assert_outcome(f, OUTCOME_OK, 0);
+        assert_int_equal(f->run->pipes[RUN_STDOUT].output.written, 0); /* nothing of the first try is left */
+        assert_int_equal(f->run->results.count + f->run->files.files.count, 0);
+}
+
+static void what_a_watcher_has_seen_is_not_repeated(void **state) {
+        struct fixture *f = *state;
+        f->request.watched = true;
+        begin_and_start(f);
         exit_with(f, SPAWN_END_LOST, 0);
         assert_int_equal(f->requeues, 0);
         assert_outcome(f, OUTCOME_KILLED, 137);
@@ -838,6 +873,8 @@ int main(void) {
                 TEST(two_losses_are_an_internal_error),
                 TEST(a_start_that_is_still_in_the_socket_counts),
                 TEST(output_that_is_still_in_the_pipe_counts),
+                TEST(a_sandbox_that_was_dying_when_it_was_claimed_is_replaced),
+                TEST(what_a_watcher_has_seen_is_not_repeated),
                 TEST(an_exit_without_a_start_is_an_end),
                 TEST(a_crash_without_a_word_is_tried_again_and_then_believed),
                 TEST(a_sandbox_lost_with_its_inputs_is_replaced),
