@@ -20,7 +20,8 @@
 #define STALL_NS (30 * NS_PER_S)      /* a client that takes nothing of a reply */
 #define LINGER_NS (2 * NS_PER_S)      /* without a byte, after our side is closed */
 #define LINGER_END_NS (15 * NS_PER_S) /* as a whole; long enough to let a large body pass by */
-#define RELAY_ROUNDS 16               /* per wake-up, so that one connection does not hold up the others */
+#define ASK_AGAIN_NS (2 * NS_PER_S)
+#define RELAY_ROUNDS 16 /* per wake-up, so that one connection does not hold up the others */
 
 static void on_inner(void *data, int fd, uint32_t events);
 
@@ -31,9 +32,9 @@ static uint32_t wanted_events(const struct front_connection *c) {
         switch (c->phase) {
         case CONNECTION_IDLE:
         case CONNECTION_HEAD:
-                return events | (c->half_closed ? 0 : EPOLLIN);
+                return events | (c->input_ended ? 0 : EPOLLIN);
         case CONNECTION_BODY:
-                return events | (c->inner_blocked || c->half_closed ? 0 : EPOLLIN);
+                return events | (c->inner_blocked || c->input_ended ? 0 : EPOLLIN);
         case CONNECTION_REPLY:
                 return events | (c->half_closed ? 0 : EPOLLRDHUP);
         case CONNECTION_LINGER:
@@ -126,7 +127,7 @@ static void linger(struct front_connection *c) {
 static void finish(struct front_connection *c) {
         c->phase = CONNECTION_LINGER;
         c->in_used = 0;
-        c->deadline_ns = 0;
+        c->deadline_ns = 0; /* but that of a client which takes nothing stays */
         if (c->inner >= 0)
                 shutdown(c->inner, SHUT_WR); /* it closes, and relay() sees that */
         else
@@ -274,7 +275,6 @@ static void begin_request(struct front_connection *c) {
         };
         c->body_left = guard->content_length;
         c->phase = c->head.has_body ? CONNECTION_BODY : CONNECTION_REPLY;
-        c->reply_begun = c->asked = false;
         if (!c->head.target || (c->inner < 0 && !open_inner(c))) {
                 refuse(c, HTTP_OVERLOADED, "The service has no resources left for this request; try again.");
                 return;
@@ -284,8 +284,6 @@ static void begin_request(struct front_connection *c) {
                 return;
         }
         consume(c, guard->head_length);
-        if (!c->head.has_body)
-                c->deadline_ns = 0;
 }
 
 /* Passes on what has come of the body. */
@@ -304,10 +302,8 @@ static void pump_body(struct front_connection *c) {
                                 c->body_left -= (uint64_t)sent;
                 }
         }
-        if (!c->guard.chunked && c->body_left == 0) {
+        if (!c->guard.chunked && c->body_left == 0)
                 c->phase = CONNECTION_REPLY;
-                c->deadline_ns = 0;
-        }
 }
 
 static void process_head(struct front_connection *c) {
@@ -315,6 +311,8 @@ static void process_head(struct front_connection *c) {
                 uint64_t now = clock_now_ns();
                 c->phase = CONNECTION_HEAD;
                 c->guard = (struct guard){.head_length = 0};
+                c->reply_begun = false;
+                c->ask_ns = 0;
                 c->head.received_ns = now;
                 c->deadline_ns = now + (uint64_t)c->front->api->config->request_timeout_s * NS_PER_S;
         }
@@ -337,7 +335,7 @@ static void process_input(struct front_connection *c) {
                 pump_body(c);
         if (!c->dead && !c->in_used)
                 free(TAKE_PTR(c->in));
-        if (!c->dead && c->half_closed && (c->phase == CONNECTION_IDLE || c->phase == CONNECTION_HEAD))
+        if (!c->dead && c->input_ended && (c->phase == CONNECTION_IDLE || c->phase == CONNECTION_HEAD))
                 finish(c);
         else
                 watch(c);
@@ -349,7 +347,7 @@ static void process_input(struct front_connection *c) {
  */
 static void end_of_input(struct front_connection *c) {
         uint64_t soon = clock_now_ns() + LINGER_NS;
-        c->half_closed = true;
+        c->half_closed = c->input_ended = true;
         if (c->phase == CONNECTION_HEAD || (c->phase == CONNECTION_BODY && !c->guard.chunked)) {
                 lost(c);
                 return;
@@ -419,10 +417,10 @@ static void on_inner(void *data, int fd, uint32_t events) {
 /* ---- news from libmicrohttpd's side */
 
 void front_body_done(struct front_connection *c) {
-        if (c->dead || c->phase != CONNECTION_BODY)
+        if (c->dead || (c->phase != CONNECTION_BODY && c->phase != CONNECTION_REPLY))
                 return;
         c->phase = CONNECTION_REPLY;
-        c->deadline_ns = 0;
+        c->deadline_ns = 0; /* not before: should libmicrohttpd wait for more than the guard found, this ends it */
         watch(c);
 }
 
@@ -444,7 +442,7 @@ void front_request_done(struct front_connection *c) {
                 return;
         c->phase = CONNECTION_IDLE;
         c->deadline_ns = clock_now_ns() + IDLE_NS;
-        if ((c->in_used || c->front->draining) && !c->kick)
+        if ((c->in_used || c->input_ended || c->front->draining) && !c->kick)
                 loop_add_timer(c->front->api->loop, 0, on_kick, c, &c->kick);
         watch(c);
 }
@@ -458,11 +456,12 @@ void connection_drain(struct front_connection *c) {
 
 /* ---- clocks */
 
-static void ask_whether_there(struct front_connection *c) {
+/* More than once: a client that could still read when it was asked may close later, and nothing tells of that. */
+static void ask_whether_there(struct front_connection *c, uint64_t now) {
         static const char question[] = "HTTP/1.1 100 Continue\r\n\r\n";
         bool possible = !c->reply_begun && !c->guard.http_1_0 && !c->out_used;
-        c->asked = true;
-        if (!possible || !send_out(c, question, sizeof(question) - 1))
+        c->ask_ns = now + ASK_AGAIN_NS;
+        if (possible ? !send_out(c, question, sizeof(question) - 1) : c->half_closed)
                 lost(c);
 }
 
@@ -472,13 +471,17 @@ void connection_sweep(struct front_connection *c, uint64_t now) {
                 lost(c);
                 return;
         }
-        if (c->phase == CONNECTION_REPLY && c->half_closed && !c->asked && channel_is_waiting(c->channel)) {
-                ask_whether_there(c);
+        /* Behind input that is not read yet, an end of the client's side may hide. */
+        if (c->phase == CONNECTION_REPLY && (c->half_closed || c->in_used) && now >= c->ask_ns &&
+            channel_is_waiting(c->channel)) {
+                ask_whether_there(c, now);
                 return;
         }
         if (!c->deadline_ns || now < c->deadline_ns)
                 return;
-        if (c->phase == CONNECTION_HEAD || c->phase == CONNECTION_BODY)
+        if (c->reply_begun)
+                lost(c);
+        else if (c->phase != CONNECTION_IDLE && c->phase != CONNECTION_LINGER)
                 refuse(c, HTTP_REQUEST_TIMEOUT,
                        "Headers and body did not arrive within the time for a request "
                        "(SANDBOX_REQUEST_TIMEOUT_SECONDS).");

@@ -37,8 +37,8 @@ struct front_connection {
 
         enum connection_phase phase;
         bool dead;          /* closed; freed by the next sweep */
-        bool half_closed;   /* the client has ended its sending side */
-        bool asked;         /* and was asked with "100 Continue" whether it is still there */
+        bool half_closed;   /* the client has ended its sending side; there may be input from before */
+        bool input_ended;   /* and all of that was read */
         bool reply_begun;   /* a byte of the final answer was passed on */
         bool inner_blocked; /* libmicrohttpd takes no more of the body at present */
         bool shut;          /* our sending side is closed */
@@ -54,6 +54,7 @@ struct front_connection {
         uint64_t deadline_ns;       /* of the phase; 0: none */
         uint64_t stall_deadline_ns; /* of an unmoved `out`; 0: nothing is pending */
         uint64_t linger_end_ns;
+        uint64_t ask_ns; /* half closed: when to ask (again) whether the client is still there; 0: at once */
 };
 
 struct front {

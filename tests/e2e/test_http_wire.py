@@ -530,6 +530,35 @@ def test_half_closing_is_leaving_for_who_cannot_be_asked(wire):
             assert wait_for(lambda: wire.status()["gone"] == before)
 
 
+def test_leaving_is_noticed_after_half_closing_and_behind_unread_input(wire):
+    before = wire.status()["gone"]
+    sock = wire.connect()
+    sock.sendall(post(test="hold"))
+    sock.shutdown(socket.SHUT_WR)
+    time.sleep(0.7)
+    assert sock.recv(1000).startswith(b"HTTP/1.1 100 ")  # asked, and there; closing says nothing more
+    sock.close()
+    assert wait_for(lambda: wire.status()["gone"] == before + 1)
+    with wire.connect() as sock:
+        sock.sendall(post(test="hold", close=False) + post(b"x" * 500_000)[:400_000])
+    assert wait_for(lambda: wire.status()["gone"] == before + 2)
+
+
+def test_a_stream_goes_on_before_pipelined_requests(wire):
+    answer, = wire.ask(post(test="stream", close=False) + request("/healthz"))
+    body, rest = unchunk_first(answer.body)
+    assert body == b"e" * 1_000_000 and split_answers(rest)[0].status == 200
+
+
+def test_the_end_of_input_closes_an_idle_connection(wire):
+    with wire.connect() as sock:
+        sock.sendall(post(close=False))
+        sock.shutdown(socket.SHUT_WR)
+        began = time.monotonic()
+        assert split_answers(read_all(sock))[0].status == 200
+        assert time.monotonic() - began < 1
+
+
 def test_one_who_left_frees_the_connection(wire):
     """Also when the request was never whole."""
     descriptors = len(os.listdir(f"/proc/{wire.process.pid}/fd"))
@@ -553,15 +582,22 @@ def test_large_reply_to_a_slow_reader(wire):
     assert answer.status == 200 and answer.body == b"x" * 8_000_000
 
 
-def unchunk(data):
+def unchunk_first(data):
+    """The body, and what follows it."""
     body = b""
     while True:
         size, data = data.split(b"\r\n", 1)
         size = int(size, 16)
         if size == 0:
-            assert data == b"\r\n"
-            return body
+            assert data.startswith(b"\r\n")
+            return body, data[2:]
         body, data = body + data[:size], data[size + 2:]
+
+
+def unchunk(data):
+    body, rest = unchunk_first(data)
+    assert rest == b""
+    return body
 
 
 def test_stream(wire):

@@ -28,6 +28,7 @@
 #include "store/store.h"
 
 static unsigned held, gone;
+static struct api api; /* static, so that a debugger finds it */
 
 bool engine_is_ready(const struct engine *engine) {
         (void)engine;
@@ -106,14 +107,14 @@ static void reply_stream(struct http_request *request, size_t length) {
         write_stream(request, left);
 }
 
-void execute_handle(struct api *api, struct http_request *request) {
+void execute_handle(struct api *context, struct http_request *request) {
         const char *mode = http_header(request, "X-Test");
         if (!mode || strcmp(mode, "length") == 0) {
                 reply_length(request);
         } else if (strcmp(mode, "sum") == 0) {
                 reply_sum(request);
         } else if (strcmp(mode, "later") == 0) {
-                loop_add_timer(api->loop, 300 * NS_PER_MS, on_later, request, NULL);
+                loop_add_timer(context->loop, 300 * NS_PER_MS, on_later, request, NULL);
         } else if (strcmp(mode, "hold") == 0) {
                 held++;
                 http_release_body(request);
@@ -134,10 +135,9 @@ static void on_drained(void *data) {
 }
 
 static void on_stop(void *data, int signal_number) {
-        struct api *api = data;
         (void)signal_number;
-        api->draining = true;
-        http_server_drain(api->http, on_drained, api);
+        api.draining = true;
+        http_server_drain(api.http, on_drained, data);
 }
 
 static void must(int r, const struct err *e) {
@@ -154,12 +154,12 @@ int main(int argc, char **argv) {
                 .connections_per_address = argc > 3 ? atoi(argv[3]) : 100,
                 .body_max_bytes = argc > 4 ? atoi(argv[4]) : 1 << 20,
         };
-        struct api api = {.config = &config, .started_ns = clock_now_ns(), .environment = json_object()};
         struct store_key key = {.public_id = "key_test"};
         char address[LISTEN_TEXT_BYTES];
         int listen_fd;
 
         assert(argc > 1);
+        api = (struct api){.config = &config, .started_ns = clock_now_ns(), .environment = json_object()};
         log_init("harness", getenv("HARNESS_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING);
         signal(SIGPIPE, SIG_IGN);
         must(loop_new(&api.loop), NULL);
