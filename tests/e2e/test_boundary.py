@@ -70,6 +70,7 @@ def test_the_template_has_an_empty_environment_and_one_socket(service):
     assert not any(canary in environment for canary in service.leaks.canaries)
     descriptors = template.descriptors
     assert len(descriptors) <= 8, descriptors
+    assert descriptors.pop(0) == "/dev/null" and {descriptors.pop(1), descriptors.pop(2)} == {str(service.log_path)}
     assert not any(target.startswith("/") and target != "/dev/null" for target in descriptors.values()), descriptors
     assert template.status["Seccomp"] == "2"
     assert template.status["Threads"] == "1"

@@ -64,7 +64,7 @@ QUIET = {
     "local time is UTC": ("import time; print(time.tzname[0], time.localtime(0).tm_hour)", "UTC 0\n"),
     "encodings": (
         "import locale, sys\nopen('t', 'w').write('ầ')\nprint(open('t', 'rb').read(), sys.stdout.encoding, sys.getfilesystemencoding(), locale.getpreferredencoding())",
-        "b'\\xe1\\xba\\xa7' utf-8 utf-8 utf-8\n"),
+        "b'\\xe1\\xba\\xa7' utf-8 utf-8 UTF-8\n"),
     "temporary files": (
         "import tempfile, os\nwith tempfile.NamedTemporaryFile() as f, tempfile.TemporaryDirectory() as d, tempfile.TemporaryFile() as g:\n    print(f.name.startswith('/tmp/'), os.path.isdir(d))",
         "True True\n"),
@@ -87,7 +87,7 @@ QUIET = {
 @pytest.mark.parametrize("name", QUIET)
 def test_works_quietly(service, name):
     code, expected = QUIET[name]
-    reply = service.execute(code)
+    reply = service.execute(code, timeout_s=60)
     assert reply.stdout == expected, reply
     assert reply.stderr == "" and reply.outcome == "ok"
 
@@ -97,7 +97,7 @@ def test_matplotlib_saves(service, kind, magic):
     reply = service.run(f"""
         import matplotlib.pyplot as plt
         figure, axes = plt.subplots()
-        axes.plot([1, 3, 2], label="größe Ω Я"); axes.legend(); axes.set_title("Title")
+        axes.plot([1, 3, 2], label="größe Ω Я"); axes.legend(framealpha=1); axes.set_title("Title")
         figure.savefig("chart.{kind}")
         """)
     assert reply.contents["chart." + kind].startswith(magic)

@@ -137,7 +137,7 @@ def test_sigterm_lets_a_run_finish_and_takes_no_new_one(life):
 
 def test_it_starts_again_without_a_pool_and_with_the_same_key(life):
     old = life.key
-    life.settings["SANDBOX_WARM_POOL"], life.warm_pool = "0", 0
+    life.settings["SANDBOX_WARM_POOL"] = "0"
     begin(life)
     assert life.key == old and life.log().count(old) == 1, "printed once, at the first start"
     assert life.rooms() == {}
@@ -158,7 +158,7 @@ def test_an_interrupt_ends_it_at_once_and_nothing_is_left(life):
 
 
 def test_kill_of_the_spawner_ends_the_api_process_and_every_sandbox(life):
-    life.settings["SANDBOX_WARM_POOL"], life.warm_pool = "2", 2
+    life.settings["SANDBOX_WARM_POOL"] = "2"
     begin(life)
     thread = busy(life)
     life.traces, api = Traces(life), life.api_pid

@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 CLONE_NEWNET = 0x40000000
+HOST_NAMESPACE = os.readlink("/proc/self/ns/net")  # read before anybody can have left it
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 
 # Addresses that are set aside for documentation, and the one of cloud metadata.

@@ -57,8 +57,11 @@ class Service(Client):
             "SANDBOX_CONNECTIONS_PER_ADDRESS": "1000",
             **{name: str(value) for name, value in (settings or {}).items()},
         }
-        self.warm_pool = int(self.settings["SANDBOX_WARM_POOL"])
         self.plant_canaries()
+
+    @property
+    def warm_pool(self):
+        return int(self.settings["SANDBOX_WARM_POOL"])
 
     # ---- canaries
 
@@ -153,8 +156,11 @@ class Service(Client):
     @property
     def api(self):
         for process in host.children_of(self.pid):
-            if os.path.basename(process.program).startswith("sandboxd-api"):
-                return process
+            try:
+                if os.path.basename(process.program).startswith("sandboxd-api"):
+                    return process
+            except OSError:  # a room's init that is just ending
+                continue
         raise AssertionError(f"no api process among the children of {self.pid}")
 
     @property
@@ -209,7 +215,7 @@ class Held:
     def __init__(self, service, code, fields):
         self.service, self.fields = service, {"timeout_s": self.LIMIT, **fields}
         self.marker = "held-" + secrets.token_hex(4)
-        self.code = dedent(code) + dedent(f"""
+        self.code = dedent(code) + "\n" + dedent(f"""
             import ctypes as _ctypes, signal as _signal
             _signal.pthread_sigmask(_signal.SIG_BLOCK, [_signal.SIGUSR1])
             _ctypes.CDLL(None).prctl(15, b"{self.marker}", 0, 0, 0)
