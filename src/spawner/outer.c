@@ -21,7 +21,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fdpass.h"
 #include "sandbox/caps.h"
+#include "sandbox/steps.h"
 #include "spawner/spawner.h"
 
 static int write_file(pid_t pid, const char *name, const char *text) {
@@ -43,6 +45,11 @@ int namespace_open(pid_t pid, const char *name) {
 static _Noreturn void become_holder(int init_fd, int orders_fd) {
         static char *const arguments[] = {(char *)"holder", NULL}, *const environment[] = {NULL};
         setsid();
+        /* Once its IDs are mapped it becomes one of them: even without capabilities, root on the host owns files there.
+         */
+        if (step_order_wait(orders_fd, ORDER_GO) < 0 || setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 ||
+            setresuid(0, 0, 0) < 0)
+                _exit(126);
         if (dup2(orders_fd, 3) != 3 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || caps_drop_all() < 0)
                 _exit(126);
         fexecve(init_fd, arguments, environment);
@@ -65,6 +72,7 @@ int outer_start(struct spawner *spawner, struct err *e) {
                                strerror(clone_error));
         spawner->holder_pid = pid;
 
+        const uint32_t go = ORDER_GO;
         char map[64];
         snprintf(map, sizeof(map), "0 %lld %d\n", (long long)spawner->config.uid_base, OUTER_IDS);
         int r = write_file(pid, "uid_map", map);
@@ -74,6 +82,8 @@ int outer_start(struct spawner *spawner, struct err *e) {
                 r = spawner->outer_user_fd = namespace_open(pid, "user");
         if (r >= 0)
                 r = spawner->outer_pid_fd = namespace_open(pid, "pid");
+        if (r >= 0)
+                r = fdpass_send(spawner->holder_fd, &go, sizeof(go), NULL, 0);
         if (r < 0)
                 return err_set(e, r, "cannot map the host UIDs from %lld on: %s", (long long)spawner->config.uid_base,
                                strerror(-r));
