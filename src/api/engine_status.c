@@ -16,7 +16,8 @@ static const char *template_state_name(enum spawn_template_state state) {
 }
 
 bool engine_is_ready(const struct engine *engine) {
-        return engine->ever_ready && !engine->draining &&
+        /* Without a pool nothing is made before the first run: then the template's word has to do. */
+        return (engine->ever_ready || engine->pool.settings.target == 0) && !engine->draining &&
                (engine->template.state == SPAWN_TEMPLATE_SERVING || engine->pool.parked > 0);
 }
 

@@ -43,11 +43,18 @@ static int make_run_dir(struct spawner *spawner, struct err *e) {
 
         /* The lock goes with its holder, so a crash leaves none behind. */
         spawner->lock_fd = open(spawner->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (spawner->lock_fd < 0 || flock(spawner->lock_fd, LOCK_EX | LOCK_NB) < 0)
+        if (spawner->lock_fd < 0 || flock(spawner->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+                /*
+                 * It is the other one's folder. Removing it at the end would even take its mounts away, although they
+                 * are in another mount namespace: rmdir(2) of a mount point detaches what is mounted there
+                 * (Linux 3.18).
+                 */
+                spawner->run_dir[0] = '\0';
                 return err_set(e, -EBUSY,
                                "another sandboxd already uses the data folder %s; stop it, or set SANDBOX_DATA_DIR to "
                                "another folder",
                                spawner->config.data_dir);
+        }
 
         if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
                 return err_set(e, -errno, "cannot make a mount namespace: %s", strerror(errno));
