@@ -15,10 +15,11 @@ static const char *template_state_name(enum spawn_template_state state) {
         }
 }
 
+/* Without a pool nothing is made before somebody asks, and nobody may ask a service that is not ready. */
 bool engine_is_ready(const struct engine *engine) {
-        /* Without a pool nothing is made before the first run: then the template's word has to do. */
-        return (engine->ever_ready || engine->pool.settings.target == 0) && !engine->draining &&
-               (engine->template.state == SPAWN_TEMPLATE_SERVING || engine->pool.parked > 0);
+        bool serves = engine->template.state == SPAWN_TEMPLATE_SERVING;
+        bool proven = engine->ever_ready || engine->pool.settings.target == 0;
+        return proven && !engine->draining && (serves || engine->pool.parked > 0);
 }
 
 static json_t *pool_status(const struct engine *engine) {

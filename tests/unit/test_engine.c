@@ -236,6 +236,27 @@ static void the_pool_fills_when_the_template_serves(void **state) {
         assert_string_equal(engine_libraries(f->api.engine), "numpy, pandas");
 }
 
+static void without_a_pool_the_template_is_enough(void **state) {
+        struct fixture *f = *state;
+        engine_free(f->api.engine);
+        int pair[2];
+        close(f->spawner);
+        f->config.warm_pool = 0;
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+        f->spawner = pair[1];
+        assert_int_equal(engine_new(&f->api, pair[0], &f->api.engine), 0);
+        tell(f, (struct spawn_message){.type = SPAWN_HELLO, .max_sandboxes = 10}, NULL, 0);
+        assert_false(engine_is_ready(f->api.engine));
+        news_of_template(f, SPAWN_TEMPLATE_SERVING, 1);
+        assert_true(engine_is_ready(f->api.engine));
+        assert_int_equal(f->created, 0);
+        submit(f, &request);
+        make(f);
+        finish(f, 0);
+        assert_int_equal(f->dones, 1);
+        assert_int_equal(f->created, 1);
+}
+
 static void a_run_claims_at_once_and_is_replaced(void **state) {
         struct fixture *f = *state;
         serve(f);
@@ -511,6 +532,7 @@ static void losing_the_spawner_ends_the_service(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(the_pool_fills_when_the_template_serves),
+                TEST(without_a_pool_the_template_is_enough),
                 TEST(a_run_claims_at_once_and_is_replaced),
                 TEST(a_burst_is_served_by_new_sandboxes),
                 TEST(the_queue_is_bounded),
