@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "api/api.h"
@@ -392,8 +393,10 @@ static void on_socket(void *data, int fd, uint32_t events) {
                 if (c->phase == CONNECTION_LINGER && !c->out_used && c->inner < 0)
                         linger(c);
         }
-        if (!c->dead && events & EPOLLRDHUP)
+        if (!c->dead && events & EPOLLRDHUP && !c->half_closed) {
                 c->half_closed = true;
+                c->ask_ns = 0;
+        }
         if (!c->dead && events & EPOLLIN) {
                 if (c->phase == CONNECTION_LINGER)
                         discard_input(c);
@@ -456,11 +459,19 @@ void connection_drain(struct front_connection *c) {
 
 /* ---- clocks */
 
+/* Behind input that is not read yet, an end of the client's side may hide. */
+static bool may_be_gone(const struct front_connection *c) {
+        int unread = 0;
+        return c->half_closed || c->in_used || (ioctl(c->fd, FIONREAD, &unread) == 0 && unread > 0);
+}
+
 /* More than once: a client that could still read when it was asked may close later, and nothing tells of that. */
 static void ask_whether_there(struct front_connection *c, uint64_t now) {
         static const char question[] = "HTTP/1.1 100 Continue\r\n\r\n";
         bool possible = !c->reply_begun && !c->guard.http_1_0 && !c->out_used;
         c->ask_ns = now + ASK_AGAIN_NS;
+        if (!may_be_gone(c))
+                return;
         if (possible ? !send_out(c, question, sizeof(question) - 1) : c->half_closed)
                 lost(c);
 }
@@ -471,9 +482,7 @@ void connection_sweep(struct front_connection *c, uint64_t now) {
                 lost(c);
                 return;
         }
-        /* Behind input that is not read yet, an end of the client's side may hide. */
-        if (c->phase == CONNECTION_REPLY && (c->half_closed || c->in_used) && now >= c->ask_ns &&
-            channel_is_waiting(c->channel)) {
+        if (c->phase == CONNECTION_REPLY && now >= c->ask_ns && channel_is_waiting(c->channel)) {
                 ask_whether_there(c, now);
                 return;
         }
