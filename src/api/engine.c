@@ -20,7 +20,6 @@
 #include "base/cleanup.h"
 #include "base/config.h"
 #include "base/log.h"
-#include "sandbox/steps.h"
 
 #define PARKED_MAX_NS (15 * 60 * NS_PER_S)
 #define CREATING_MAX 8
@@ -33,11 +32,9 @@
 
 #define CONTAINER_OF(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-static void pump(struct engine *engine);
-
 /* The list of sandboxes. */
 
-static struct engine_sandbox *find_sandbox(const struct engine *engine, struct sandbox_id id) {
+struct engine_sandbox *engine_find_sandbox(const struct engine *engine, struct sandbox_id id) {
         struct engine_sandbox *sandbox = engine->sandboxes;
         while (sandbox && !sandbox_id_equal(sandbox->id, id))
                 sandbox = sandbox->next;
@@ -49,7 +46,7 @@ static void close_descriptors(struct engine_sandbox *sandbox) {
                 close_fd(&sandbox->fds[i]);
 }
 
-static void drop_sandbox(struct engine *engine, struct engine_sandbox *sandbox) {
+void engine_drop_sandbox(struct engine *engine, struct engine_sandbox *sandbox) {
         struct engine_sandbox **place = &engine->sandboxes;
         while (*place != sandbox)
                 place = &(*place)->next;
@@ -61,7 +58,7 @@ static void drop_sandbox(struct engine *engine, struct engine_sandbox *sandbox) 
 /* What runs ask for (struct run_host). */
 
 static struct engine_sandbox *sandbox_of(struct engine *engine, const struct run *run) {
-        struct engine_sandbox *sandbox = find_sandbox(engine, run->sandbox);
+        struct engine_sandbox *sandbox = engine_find_sandbox(engine, run->sandbox);
         assert(sandbox && sandbox->run == run);
         return sandbox;
 }
@@ -94,7 +91,7 @@ static void on_tidy(void *data) {
         struct engine *engine = data;
         engine->tidy = NULL;
         free_finished(engine);
-        pump(engine);
+        engine_pump(engine);
         if (engine->draining && engine->runs == 0 && engine->drained) {
                 void (*drained)(void *) = engine->drained;
                 engine->drained = NULL;
@@ -114,7 +111,7 @@ static void on_round_over(void *data) {
 }
 
 /* Not in this round of the loop but in the one after it: the first belongs to the reply, which then is on its way. */
-static void tidy_soon(struct engine *engine) {
+void engine_tidy_soon(struct engine *engine) {
         tidy_in_a_round(engine, on_round_over);
 }
 
@@ -122,7 +119,7 @@ static void host_requeue(void *data, struct run *run) {
         struct engine *engine = data;
         if (admission_return(&engine->admission, &run->ticket, run->setup.request->lane) < 0)
                 run_refuse(run, RUN_REFUSED_MEMORY);
-        tidy_soon(engine);
+        engine_tidy_soon(engine);
 }
 
 static void host_finished(void *data, struct run *run) {
@@ -131,7 +128,7 @@ static void host_finished(void *data, struct run *run) {
         run->next = engine->finished;
         engine->finished = run;
         engine->runs--;
-        tidy_soon(engine);
+        engine_tidy_soon(engine);
 }
 
 static const struct run_host host = {
@@ -222,7 +219,7 @@ static void on_alarm(void *data) {
         struct engine *engine = data;
         engine->alarm = NULL;
         engine->alarm_ns = SCHED_NEVER;
-        pump(engine);
+        engine_pump(engine);
 }
 
 /* One timer serves everything that is due some time; one that rings too early does no harm and costs less than moving
@@ -240,104 +237,13 @@ static void set_alarm(struct engine *engine, uint64_t now_ns) {
 }
 
 /* Does whatever can be done now. Called after every piece of news. */
-static void pump(struct engine *engine) {
+void engine_pump(struct engine *engine) {
         hand_out(engine);
         uint64_t now_ns = clock_now_ns();
         refuse_expired(engine, now_ns);
         resize_pool(engine, now_ns);
         set_alarm(engine, now_ns);
 }
-
-/* News from the spawner (struct spawn_handler). */
-
-static void on_hello(void *data, uint32_t max_sandboxes) {
-        struct engine *engine = data;
-        engine->sandboxes_max = engine->pool.settings.total_max = max_sandboxes;
-        pump(engine);
-}
-
-static void on_ready(void *data, uint64_t request, struct sandbox_id id, const int *fds) {
-        struct engine *engine = data;
-        struct engine_sandbox *sandbox = engine->pool.creating > 0 ? calloc(1, sizeof(*sandbox)) : NULL;
-        if (!sandbox) {
-                log_error("a sandbox cannot be taken over", "request", log_num((long long)request));
-                for (int i = 0; i < SPAWN_READY_FDS; i++)
-                        close(fds[i]);
-                spawn_kill(engine->client, id, SPAWN_END_RETIRED);
-                if (engine->pool.creating > 0)
-                        pool_failed(&engine->pool, clock_now_ns());
-                return;
-        }
-        sandbox->id = id;
-        memcpy(sandbox->fds, fds, sizeof(sandbox->fds));
-        sandbox->next = engine->sandboxes;
-        engine->sandboxes = sandbox;
-        engine->ever_ready = true;
-        pool_ready(&engine->pool, &sandbox->member, clock_now_ns());
-        metrics_add(engine->api->metrics, METRIC_SANDBOXES_CREATED, 1);
-        pump(engine);
-}
-
-static void on_failed(void *data, uint64_t request, uint32_t number, int error) {
-        struct engine *engine = data;
-        if (engine->pool.creating == 0)
-                return;
-        log_warning("a sandbox could not be made", "request", log_num((long long)request), "step",
-                    sandbox_step_name(number), "error", strerror(error));
-        metrics_add(engine->api->metrics, METRIC_SPAWNER_ERRORS, 1, sandbox_step_name(number));
-        pool_failed(&engine->pool, clock_now_ns());
-        pump(engine);
-}
-
-static void on_exited(void *data, const struct spawn_exit *end) {
-        struct engine *engine = data;
-        struct engine_sandbox *sandbox = find_sandbox(engine, end->sandbox);
-        if (!sandbox)
-                return; /* one that could not be taken over */
-        uint64_t now_ns = clock_now_ns();
-        struct run *run = sandbox->run;
-        if (sandbox->leased_ns > 0)
-                admission_release(&engine->admission, now_ns - sandbox->leased_ns);
-        else if (sandbox->member.state == POOL_PARKED)
-                log_warning("a sandbox died while it was waiting", "reason", log_num(end->reason));
-        pool_gone(&engine->pool, &sandbox->member, now_ns);
-        drop_sandbox(engine, sandbox);
-        if (run)
-                run_sandbox_gone(run, end);
-        tidy_soon(engine); /* after the reply is on its way */
-}
-
-static void on_template(void *data, const struct spawn_template_news *news) {
-        struct engine *engine = data;
-        static const char *const names[] = {
-                [SPAWN_TEMPLATE_STARTING] = "starting",
-                [SPAWN_TEMPLATE_SERVING] = "serving",
-                [SPAWN_TEMPLATE_FAILED] = "failed",
-        };
-        if (news->state != engine->template.state || news->generation != engine->template.generation)
-                log_info("news of the template", "state", names[news->state], "generation",
-                         log_num((long long)news->generation));
-        /* A new template deserves a new attempt at once, whatever failed with the old one. */
-        if (news->state == SPAWN_TEMPLATE_SERVING && news->generation != engine->template.generation)
-                pool_encourage(&engine->pool);
-        engine->template = *news;
-        pool_set_open(&engine->pool, news->state == SPAWN_TEMPLATE_SERVING);
-        pump(engine);
-}
-
-static void on_lost(void *data, const char *why) {
-        struct engine *engine = data;
-        api_quit(engine->api, EXIT_FAILURE, why);
-}
-
-static const struct spawn_handler spawn_handler = {
-        .on_hello = on_hello,
-        .on_ready = on_ready,
-        .on_failed = on_failed,
-        .on_exited = on_exited,
-        .on_template = on_template,
-        .on_lost = on_lost,
-};
 
 /* Making and ending it. */
 
@@ -385,7 +291,7 @@ int engine_new(struct api *api, int spawner_fd, struct engine **ret) {
         engine->alarm_ns = SCHED_NEVER;
         set_limits(engine);
         list_libraries(engine);
-        int r = spawn_client_new(api->loop, spawner_fd, &spawn_handler, engine, &engine->client);
+        int r = spawn_client_new(api->loop, spawner_fd, &engine_spawn_handler, engine, &engine->client);
         if (r < 0) {
                 engine_free(engine);
                 return r;
@@ -405,7 +311,7 @@ void engine_free(struct engine *engine) {
                 run_free(CONTAINER_OF(ticket, struct run, ticket));
         while (engine->sandboxes) {
                 run_free(engine->sandboxes->run);
-                drop_sandbox(engine, engine->sandboxes);
+                engine_drop_sandbox(engine, engine->sandboxes);
         }
         spawn_client_free(engine->client);
         admission_deinit(&engine->admission);
@@ -444,7 +350,7 @@ void engine_run_submit(struct engine *engine, struct run *run) {
         if (displaced)
                 run_refuse(CONTAINER_OF(displaced, struct run, ticket), RUN_REFUSED_QUEUE_FULL);
         if (verdict == ADMISSION_WAITS)
-                pump(engine);
+                engine_pump(engine);
         else
                 run_refuse(run, verdict == ADMISSION_FULL ? RUN_REFUSED_QUEUE_FULL : RUN_REFUSED_MEMORY);
 }
@@ -457,7 +363,7 @@ void engine_drain(struct engine *engine, void (*done)(void *data), void *data) {
         struct admission_ticket *ticket;
         while ((ticket = admission_expired(&engine->admission, SCHED_NEVER)))
                 run_refuse(CONTAINER_OF(ticket, struct run, ticket), RUN_REFUSED_STOPPING);
-        tidy_soon(engine);
+        engine_tidy_soon(engine);
 }
 
 uint32_t engine_retry_after_s(const struct engine *engine) {

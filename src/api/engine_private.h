@@ -1,5 +1,5 @@
 /*
- * The engine's own state, shared by engine.c and engine_status.c only.
+ * The engine's own state, shared by engine.c, engine_news.c and engine_status.c only.
  *
  * Runs in the api process.
  */
@@ -45,3 +45,14 @@ struct engine {
         uint64_t cold_claims, warm_claims;
         char libraries[LIBRARIES_BYTES]; /* "numpy, pandas, …" */
 };
+
+extern const struct spawn_handler engine_spawn_handler; /* engine_news.c; its data is the engine */
+
+/* Does whatever can be done now: hands sandboxes out, refuses, makes and retires. Called after every piece of news. */
+void engine_pump(struct engine *engine);
+/* As above, and frees what has ended, when the reply that is being written is on its way. */
+void engine_tidy_soon(struct engine *engine);
+
+struct engine_sandbox *engine_find_sandbox(const struct engine *engine, struct sandbox_id id);
+/* Takes it off the list, closes and frees it. */
+void engine_drop_sandbox(struct engine *engine, struct engine_sandbox *sandbox);
