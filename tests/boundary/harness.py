@@ -96,7 +96,7 @@ class Spawner:
     def send(self, **fields: int) -> None:
         self.socket.send(pack(**fields))
 
-    def receive(self, *types: int, seconds: float = 60) -> tuple[dict[str, int], list[int]]:
+    def receive(self, *types: int, seconds: float = 150) -> tuple[dict[str, int], list[int]]:
         """The next message of one of these types; news of the template is passed over unless asked for."""
         deadline = time.monotonic() + seconds
         while True:

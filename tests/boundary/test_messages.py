@@ -162,14 +162,14 @@ def test_the_lasting_keeps_the_time(lasting):
     sandbox.send_code("print('on', flush=True)\nwhile True: pass")
     message, _ = lasting.receive(boundary.EXITED)
     assert message["reason"] == boundary.END_TIMEOUT
-    assert 0.5 <= time.monotonic() - began < 3
+    assert 0.5 <= time.monotonic() - began < 10  # far from the end by itself, which never comes
     assert sandbox.output() == b"on\n"
 
 
 def test_a_parked_sandbox_that_is_claimed_but_given_no_code_ends_in_time(lasting):
     sandbox = lasting.park()
     lasting.claim(sandbox, 300)
-    message, _ = lasting.receive(boundary.EXITED, seconds=5)
+    message, _ = lasting.receive(boundary.EXITED, seconds=20)
     assert message["reason"] == boundary.END_TIMEOUT
 
 
@@ -180,7 +180,7 @@ def test_kill(lasting, reason):
         lasting.claim(sandbox, 30_000)
         sandbox.send_code("while True: pass")
     lasting.kill(sandbox, reason)
-    message, _ = lasting.receive(boundary.EXITED, seconds=5)
+    message, _ = lasting.receive(boundary.EXITED, seconds=20)
     assert message["reason"] == reason
 
 
