@@ -2,7 +2,8 @@
 
     pytest tests/unit/python [--image=build/image/rootfs]
 
-Without an image the interpreter that runs pytest is the one under test, and it must have the libraries. With an image (as
+--staged=build/template takes the folder that the build has put together, with everything the real template has, instead of
+the package alone. Without an image the interpreter that runs pytest is the one under test, and it must have the libraries. With an image (as
 root) it is the image's own, in a mount namespace and a chroot; pytest itself may then run in any Python 3.12.
 """
 
@@ -17,6 +18,7 @@ sys.path.insert(0, str(support.PACKAGE.parent))
 
 
 def pytest_addoption(parser):
+    parser.addoption("--staged", default=None, help="the template's folder as the build makes it")
     parser.addoption("--image", default=None, help="folder form of a built image: test its interpreter")
 
 
@@ -27,8 +29,8 @@ def place(request):
 
 
 @pytest.fixture(scope="session")
-def tools(tmp_path_factory):
-    return support.stage(tmp_path_factory.mktemp("tools") / "staged")
+def tools(request, tmp_path_factory):
+    return support.stage(tmp_path_factory.mktemp("tools") / "staged", request.config.getoption("--staged"))
 
 
 def _server(place, tools, kind, tmp_path_factory):
@@ -54,6 +56,6 @@ def plain(place, tools, tmp_path_factory):
 @pytest.fixture(scope="session")
 def runner_without_extension(place, tmp_path_factory):
     folder = support.stage(tmp_path_factory.mktemp("tools") / "pure", extension=False)
-    server = _server(place, folder, "runner", tmp_path_factory)
+    server = _server(place, folder, "cold", tmp_path_factory)
     yield server
     server.close()

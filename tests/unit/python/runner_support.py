@@ -101,11 +101,15 @@ def build_extension(folder: Path) -> None:
     )
 
 
-def stage(folder: Path, extension: bool = True) -> Path:
-    shutil.copytree(PACKAGE, folder / "sandbox_runner", ignore=shutil.ignore_patterns("__pycache__"))
+def stage(folder: Path, built: str | None = None, extension: bool = True) -> Path:
+    """What template_process.py imports: the build's own folder, or the package and a freshly built extension module."""
+    if built:
+        shutil.copytree(built, folder)
+    else:
+        shutil.copytree(PACKAGE, folder / "sandbox_runner", ignore=shutil.ignore_patterns("__pycache__"))
+        if extension:
+            build_extension(folder)
     shutil.copy(HERE / "template_process.py", folder)
-    if extension:
-        build_extension(folder)
     return folder
 
 

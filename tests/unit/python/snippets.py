@@ -414,7 +414,6 @@ SNIPPETS = {
     # --- names taken away ---
     "builtins hidden": "print = 3\nlen = None\nopen = 0\nstr = 1\nException = 5\nimport builtins\nbuiltins.print('ok')",
     "builtins deleted": "import builtins\nbuiltins.len = builtins.open = builtins.isinstance = builtins.type = builtins.Exception = None\n1 / 0",
-    "builtins emptied": "import builtins\nprint('x')\nd = delattr\nfor name in list(vars(builtins)):\n    if not name.startswith('__'): d(builtins, name)",
     "sys.modules emptied": "import sys\nprint('x')\nsys.modules.clear()",
     "sys.modules replaced": "import sys\nsys.modules = None\nprint('x')",
     "main removed": "import sys\ndel sys.modules['__main__']\nprint('x')",
@@ -439,9 +438,6 @@ DIFFERENT = {
         "Exception ignored in: <function C.__del__ at 0x…>\nTraceback (most recent call last):\n"
         '  File "/home/nonroot/main.py", line 2, in __del__\n    def __del__(self): 1 / 0\n                       ~~^~~\n'
         "ZeroDivisionError: division by zero\n",
-    ),
-    "a thread can still be started at the end": (
-        "import threading, atexit\natexit.register(lambda: threading.Thread(target=print, args=('late',)).start())\nprint('x')", 0, "x\nlate\n", "",
     ),
     "a coroutine that nobody awaited gets a hint more": (
         # The interpreter has lost `tracemalloc` by then.

@@ -1,8 +1,8 @@
 """A small fork server for the tests, and the plain interpreter that its children are compared with.
 
 Run by the interpreter under test:  template_process.py SOCKET-FD KIND FOLDER
-KIND is "runner" (FOLDER holds sandbox_runner and its extension module; children park and serve) or "plain" (children exec
-`python script`). Requests are JSON over a SOCK_SEQPACKET socket, with descriptors beside them: stdin, stdout, stderr, and for
+KIND is "runner" (FOLDER holds sandbox_runner and its extension module; children park and serve), "cold" (the same without
+warming up) or "plain" (children exec `python script`). Requests are JSON over a SOCK_SEQPACKET socket, with descriptors beside them: stdin, stdout, stderr, and for
 a runner the claim channel, or the source. One request is answered before the next is read.
 """
 
@@ -91,15 +91,25 @@ def main() -> None:
     kind, folder = sys.argv[2:]
     runner = None
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
-    if kind == "runner":
+    if kind != "plain":
         import gc
 
         sys.path.insert(0, folder)
         import sandbox_runner as runner
 
+        try:
+            import shared_heap  # there if the folder is the build's
+        except ImportError:
+            shared_heap = None
+        if kind == "cold":
+            runner.warmup.run_all = lambda: []
         before = set(os.listdir("/proc/self/fd"))
+        if shared_heap:
+            shared_heap.gather()
         runner.prepare()
         runner.warm()
+        if shared_heap:
+            shared_heap.settle()
         gc.collect()
         gc.freeze()
         runner.compact()

@@ -6,6 +6,8 @@ SNIPPETS = {
     # name: (source, exit code, standard output)
     "json and struct replaced": ("import json, struct, base64, _json\njson.dumps = struct.pack = _json.encode_basestring = None\nprint('x')\n[1]", 0, "x\n"),
     "builtins emptied, with a value": ("import builtins\nprint('x')\nx = [1]\nd = delattr\nfor n in list(vars(builtins)):\n    if n[:2] != '__': d(builtins, n)\nx", 0, "x\n"),
+    "builtins emptied": ("import builtins\nprint('x')\nd = delattr\nfor n in list(vars(builtins)):\n    if n[:2] != '__': d(builtins, n)", 0, "x\n"),
+    "thread started at the end": ("import threading, atexit\natexit.register(lambda: threading.Thread(target=lambda: None).start())\nprint('x')", 0, "x\n"),
     "builtins lie": ("import builtins\nprint('x')\nbuiltins.isinstance = lambda *a: True\nbuiltins.len = lambda x: -1\nbuiltins.repr = builtins.str = lambda x: 5\n1 / 0", 1, "x\n"),
     "exit through a replaced SystemExit": ("import builtins, sys\nreal = SystemExit\nbuiltins.SystemExit = ValueError\nprint('x')\nraise real(4)", 4, "x\n"),
     "every descriptor closed": ("import os\nprint('x')\nos.closerange(3, 70000)\n[1]", 0, "x\n"),

@@ -182,16 +182,24 @@ def test_pictures_come_in_order(runner):
 
 def test_a_huge_figure_is_shown_smaller(runner):
     outcome = runner.run(
-        "import matplotlib.pyplot as plt, numpy as np\nplt.figure(figsize=(12, 12), dpi=200)\n"
-        "plt.imshow(np.random.default_rng(1).random((2400, 2400, 3)), interpolation='nearest'); plt.show()")
+        "import matplotlib.pyplot as plt, numpy as np\nplt.figure(figsize=(8, 8), dpi=250)\n"
+        "plt.imshow(np.random.default_rng(1).random((2000, 2000, 3)), interpolation='nearest'); plt.show()")
     (picture,) = outcome.pictures
     assert picture.startswith(PNG) and len(picture) < 6 << 20
 
 
 def test_no_more_results_than_are_allowed(runner):
-    outcome = runner.run(
-        "import matplotlib.pyplot as plt\nfig, ax = plt.subplots(figsize=(.5, .5))\nfor i in range(130):\n    ax.set_title(str(i)); plt.show()\n'last'")
+    outcome = runner.run("from PIL import Image\nfor i in range(130):\n    Image.new('L', (i + 1, 1)).show()\n'last'")
+    assert [size(picture)[0] for picture in outcome.pictures] == list(range(1, 101))
     assert len(outcome.results) == 100 and outcome.exit_code == 0
+
+
+def test_no_more_bytes_than_are_allowed(runner):
+    outcome = runner.run(
+        "from PIL import Image\nimport os\nfor i in range(8):\n    Image.frombytes('L', (2000, 1000), os.urandom(2_000_000)).show()\nprint('x')")
+    assert outcome.stdout == "x\n" and outcome.exit_code == 0
+    sizes = [len(payload) for kind, payload, _ in outcome.frames if kind == support.RESULT]
+    assert sum(sizes) <= 16 << 20 and sum(size > 2_000_000 for size in sizes) == 6, sizes
 
 
 def test_a_figure_that_cannot_be_drawn(runner):

@@ -121,6 +121,9 @@ def _show(problem) -> Outcome:
         _say("sys.excepthook is missing\n")
         _display(kind, problem, traceback)
         return outcome
+    if hook is _display:
+        hook(kind, problem, traceback)
+        return outcome
     _, failure = call_at_root(hook, kind, problem, traceback)
     if isinstance(failure, SystemExit):
         return Outcome(_status_of_exit(failure))
@@ -208,10 +211,6 @@ def _is_closed(stream) -> bool:
         return False
 
 
-def _flush(stream) -> None:
-    stream.flush()
-
-
 def _flush_standard() -> bool:
     """flush_std_files(): a failure is reported for standard output, and counts for both."""
     flushed = True
@@ -219,8 +218,9 @@ def _flush_standard() -> bool:
         stream = getattr(sys, name, None)
         if stream is None or _is_closed(stream):
             continue
-        _, problem = call_at_root(_flush, stream)
-        if problem is not None:
+        try:
+            stream.flush()
+        except BaseException as problem:
             flushed = False
             if name == "stdout":
                 drop_own_frame(problem)
