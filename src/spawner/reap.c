@@ -32,9 +32,11 @@ pid_t pidfd_host_pid(int pidfd) {
 }
 
 static void on_service_death(struct spawner *spawner, int wait_status) {
-        int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 1;
+        /* While stopping, a signal was our own: sent to an api process that hung up and lived on. */
+        bool killed = WIFSIGNALED(wait_status) && !spawner->stopping;
+        int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : killed;
         spawner->api_pid = 0;
-        if (WIFSIGNALED(wait_status))
+        if (killed)
                 log_error("the api process was killed", "signal", log_num(WTERMSIG(wait_status)));
         spawner_stop(spawner, code);
 }
@@ -62,8 +64,9 @@ void reap_on_signal(void *data, int signal_number) {
                         on_service_death(spawner, status);
                 else if (pid == spawner->holder_pid) {
                         spawner->holder_pid = 0;
-                        if (!spawner->stopping)
-                                log_error("the outer namespace's first process died");
+                        if (spawner->stopping)
+                                continue;
+                        log_error("the outer namespace's first process died");
                         spawner_stop(spawner, 1);
                 }
         }
