@@ -114,19 +114,16 @@ static int mount_by_loop(const char *file, const char *type, const char *target)
         return -EBUSY;
 }
 
-/* From the file itself, without a loop device (Linux 6.12); by a bare name, because sandboxes can read the source's
- * name. */
+/* From the file itself, without a loop device (Linux 6.12). By its number: sandboxes can read the source's name. */
 static int mount_erofs(const char *file, const char *target) {
-        const char *slash = strrchr(file, '/');
-        CLEANUP_CLOSE int back = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        CLEANUP_CLOSE int folder = -1;
-        CLEANUP_FREE char *path = strndup(file, (size_t)(slash - file) + 1);
-        if (!path || back < 0 || (folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 || fchdir(folder) < 0)
+        char source[64];
+        CLEANUP_CLOSE int fd = open(file, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
                 return -errno;
-        int r = mount(slash + 1, target, "erofs", IMAGE_FLAGS, NULL) < 0 ? -errno : 0;
-        if (fchdir(back) < 0)
-                return -errno;
-        return r == -ENOTBLK || r == -EINVAL ? mount_by_loop(file, "erofs", target) : r;
+        snprintf(source, sizeof(source), "/proc/self/fd/%d", fd);
+        if (mount(source, target, "erofs", IMAGE_FLAGS, NULL) == 0)
+                return 0;
+        return errno == ENOTBLK || errno == EINVAL ? mount_by_loop(file, "erofs", target) : -errno;
 }
 
 static int mount_file(const char *file, const char *target) {
