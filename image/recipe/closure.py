@@ -30,6 +30,8 @@ class _Closure:
 
     def _inside(self, file, name):
         """Is the library already in the image, where the loader will find it for this file?"""
+        if "/" in name:
+            return os.path.exists(name.replace("$ORIGIN", os.path.dirname(file.path)))
         own = [f for f in file.runpath if f.startswith(self.root)]
         return any(os.path.exists(os.path.join(folder, name)) for folder in [*own, *self.folders])
 

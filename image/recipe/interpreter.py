@@ -175,14 +175,15 @@ def copy(interpreter, root):
     os.chmod(binary, 0o755)
     for link in ("python3", "python"):
         os.symlink(interpreter.name, os.path.join(prefix, "bin", link))
-    for name in elf.Elf(binary).needed:
+    for name in map(os.path.basename, elf.Elf(binary).needed):  # some builds ask for it as $ORIGIN/../lib/libpython…
         own = os.path.join(interpreter.prefix, "lib", name)
         if name.startswith("libpython") and os.path.exists(own):
             shutil.copyfile(own, os.path.join(prefix, "lib", name))
     _forget_build_paths(interpreter, target)
     own_files = [binary, *glob.glob(f"{prefix}/lib/libpython*"), *elf.elf_files(os.path.join(target, "lib-dynload"))]
     for path in own_files:
-        subprocess.run(["strip", "--strip-unneeded", path], check=True)
+        if interpreter.source != "uv":  # those are stripped already, and laid out by a tool that strip does not know
+            subprocess.run(["strip", "--strip-unneeded", path], check=True)
         elf.replace_path(path, os.path.join(interpreter.prefix, "lib"), "/usr/local/lib")
     return target
 
