@@ -1,27 +1,25 @@
-"""Sixty-four busy threads and processes in one sandbox: its neighbours keep their share."""
+"""Dozens of busy processes in one sandbox: its neighbours keep their share."""
 import time
 
 
 def test_a_neighbour_is_served(service):
     quiet = sorted(service.run("print(sum(range(1000)))").seconds for _ in range(5))[2]
     with service.hold("""
-        import os
-        for _ in range(64):
-            if os.fork() == 0:
-                while True: pass
+        import subprocess
+        for _ in range(40):
+            subprocess.Popen("while :; do :; done", shell=True)
         """) as busy:
         time.sleep(0.3)
         times = sorted(service.run("print(sum(range(1000)))").seconds for _ in range(7))
-        assert len(busy.room) >= 60, "the control: they are busy"
+        assert len(busy.room) >= 40, "the control: they are busy"
     assert times[3] < max(20 * quiet, 0.8), (quiet, times)
 
 
 def test_the_busy_one_gets_one_cpu(service):
     reply = service.run("""
-        import os, time
+        import subprocess, time
         for _ in range(16):
-            if os.fork() == 0:
-                while True: pass
+            subprocess.Popen("while :; do :; done", shell=True)
         time.sleep(1)
         """)
     assert reply.usage["cpu_ms"] <= 1.35 * reply.usage["wall_ms"] + 150

@@ -4,7 +4,7 @@ import pytest
 WAYS = {
     "anonymous map": "import mmap\nm = mmap.mmap(-1, 900 << 20)\nfor at in range(0, 900 << 20, 4096): m[at] = 1",
     "private map of a device": "import mmap, os\nm = mmap.mmap(os.open('/dev/zero', os.O_RDWR), 900 << 20, flags=mmap.MAP_PRIVATE)\nfor at in range(0, 900 << 20, 4096): m[at] = 1",
-    "memory file": "import os\nfd = os.memfd_create('m')\nfor _ in range(900): os.write(fd, b'x' * (1 << 20))",
+    "memory file": "import os\nfor _ in range(5):\n    fd = os.memfd_create('m')\n    for _ in range(200): os.write(fd, b'x' * (1 << 20))",
     "many memory files": "import os\nfor n in range(900): os.write(os.memfd_create(str(n)), b'x' * (1 << 20))",
     "huge pages": "import mmap\nm = mmap.mmap(-1, 900 << 20)\nm.madvise(14)\nfor at in range(0, 900 << 20, 4096): m[at] = 1",
     "children by the dozen": "import os, time\nfor _ in range(12):\n    if os.fork() == 0:\n        b = bytearray(b'x' * (90 << 20)); time.sleep(30)\ntime.sleep(20)",

@@ -1,4 +1,5 @@
 """Exit handlers, threads, children and finalizers that print or write files after the main program's end."""
+import secrets
 
 
 def test_exit_handlers_and_threads_belong_to_the_run(service):
@@ -40,7 +41,7 @@ def test_a_child_cannot_take_the_main_process_s_place(service):
 
 
 def test_the_next_run_sees_nothing_of_it(service):
-    marker = service.canary("another run's late output")
+    marker = "canary-" + secrets.token_hex(16)
     half = len(marker) // 2
     service.post(body={"code": f"""
 import os, time
@@ -55,5 +56,6 @@ for _ in range(20):
                 pass
 os._exit(0)
 """})
+    service.leaks.add(marker, "another run's late output")
     for _ in range(6):
         assert service.run("print(1)").stdout == "1\n"

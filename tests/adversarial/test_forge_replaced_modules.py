@@ -15,7 +15,7 @@ WRECKS = {
     "standard streams": "import sys\nsys.stdout = sys.stderr = sys.stdin = sys.__stdout__ = sys.__stderr__ = object()\n1 / 0",
     "garbage collector": "import gc\nfor o in gc.get_objects():\n    if type(o) is dict and 'claim' in str(o.keys()): o.clear()",
     "frames": "import sys\nf = sys._getframe()\nwhile f:\n    f.f_globals.clear() if f.f_globals is not globals() else None\n    f = f.f_back",
-    "threading shut down": "import threading\nthreading._shutdown = lambda: 1 / 0",
+    "threading shut down": "import threading\nthreading._shutdown = lambda: int('x')",
     "linecache": "import linecache\nlinecache.getlines = linecache.checkcache = None\n1 / 0",
     "matplotlib": "import matplotlib.pyplot as plt\nplt.show = plt.get_fignums = plt.figure = None\nx = 1",
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 def test_files_that_name_it_are_not_there(service):
     reply = service.run("""
         import os
-        paths = ["/etc/machine-id", "/var/lib/dbus/machine-id", "/etc/hostname", "/proc/cmdline", "/proc/version", "/proc/cpuinfo", "/proc/sys/kernel/random/boot_id",
+        paths = ["/etc/machine-id", "/var/lib/dbus/machine-id", "/proc/cmdline", "/proc/version", "/proc/cpuinfo", "/proc/sys/kernel/random/boot_id",
                  "/sys/class/dmi/id/product_uuid", "/etc/ssh", "/root/.ssh", "/etc/shadow", "/etc/sudoers", "/var/log", "/boot", "/.dockerenv", "/run/secrets",
                  "/var/run/secrets/kubernetes.io", "/var/run/docker.sock", "/proc/self/loginuid", "/proc/self/sessionid"]
         print([path for path in paths if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)) and (os.path.isdir(path) or open(path).read().strip())])
@@ -21,6 +21,8 @@ def test_names_of_the_host_appear_nowhere(service):
     reply = service.run("""
         import os, socket, subprocess
         print(os.uname(), socket.gethostname())
+        for path in ("/etc/hostname", "/etc/hosts"):
+            print(open(path).read() if os.path.exists(path) else "")
         for name in ("mountinfo", "mounts", "mountstats", "cgroup", "cmdline", "environ", "maps", "status", "stat", "limits", "io", "auxv", "net/unix", "net/tcp", "net/arp"):
             try:
                 print(name, open("/proc/self/" + name, errors="replace").read())

@@ -7,7 +7,7 @@ def test_sources_and_options_say_nothing(service):
             print(open("/proc/self/" + name).read())
         """)
     assert " / " in reply.stdout
-    for word in (str(service.data_dir), str(service.folder), "/build", "rootfs", "image.erofs", "upperdir", "lowerdir", "/var", "/sys/fs", "/tmp/pytest", "sandboxd"):
+    for word in (str(service.data_dir), str(service.folder), "/build", "rootfs", "/image", "upperdir", "lowerdir", "/var", "/sys/fs", "/tmp/pytest", "sandboxd"):
         assert word not in reply.stdout, word
 
 

@@ -68,7 +68,13 @@ class Process:
 
     @property
     def descriptors(self):
-        return {int(fd): os.readlink(self.proc / "fd" / fd) for fd in os.listdir(self.proc / "fd")}
+        found = {}
+        for fd in os.listdir(self.proc / "fd"):
+            try:
+                found[int(fd)] = os.readlink(self.proc / "fd" / fd)
+            except OSError:  # closed in between
+                continue
+        return found
 
     @property
     def cgroups(self):

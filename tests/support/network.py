@@ -15,7 +15,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-CLONE_NEWNET = 0x40000000
+CLONE_NEWNET, CLONE_NEWNS = 0x40000000, 0x00020000
+MS_REC, MS_PRIVATE = 0x4000, 0x40000
 HOST_NAMESPACE = os.readlink("/proc/self/ns/net")  # read before anybody can have left it
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 
@@ -27,9 +28,10 @@ NAME = "outside.test"
 
 
 def enter_private_namespace():
-    """Only root can; says whether it was done."""
+    """Only root can; says whether it was done. The mounts become the tests' own as well: what other people mount and
+    unmount on the machine meanwhile is not to be taken for something that the service has left behind."""
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(CLONE_NEWNET) != 0:
+    if libc.unshare(CLONE_NEWNET | CLONE_NEWNS) != 0 or libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) != 0:
         return False
     with socket.socket() as sock:
         request = struct.pack("16sH14x", b"lo", 0)

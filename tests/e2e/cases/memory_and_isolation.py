@@ -6,12 +6,12 @@ OOM = {"outcome": "out_of_memory", "exit_code": 137}
 CASES = [
     case("more memory than allowed, as one text", "b = b'x' * 900000000\nprint(len(b))", "bytedance/SandboxFusion #43, python-discord/snekbox #83", stdout="", **OOM),
     case("the next call after it", "print('ok')", "python-discord/snekbox #83", stdout="ok\n"),
-    case("more memory than allowed, as a list", "x = []\nwhile True: x.append('y' * 1000)", stdout="", **OOM),
+    case("more memory than allowed, as a list", "x = []\nwhile True: x.append('y' * 100_000)", stdout="", **OOM),
     case("more memory than allowed, in numpy", "import numpy as np\nprint(np.ones((20000, 20000)).sum())", stdout="", **OOM),
     case("more memory than allowed, in pandas", "import pandas as pd\nd = pd.DataFrame({'a': range(1000)})\nwhile True: d = pd.concat([d, d])", stdout="", **OOM),
     case("more memory than can be, caught", "try:\n    bytearray(1 << 60)\nexcept (MemoryError, OverflowError) as e:\n    print(type(e).__name__)", stdout="MemoryError\n"),
     case("a big array that is never touched", "import numpy as np\na = np.zeros((30000, 30000))\na[0, 0] = 1\nprint(a.shape)", stdout="(30000, 30000)\n"),
-    case("much memory given back and taken again", "for _ in range(20):\n    b = bytearray(b'x' * 100_000_000)\nprint('ok')", stdout="ok\n"),
+    case("much memory given back and taken again", "for _ in range(7):\n    b = bytearray(b'x' * 100_000_000)\nprint('ok')", stdout="ok\n"),
     case("an exception that the memory killer would hide", "x = [0] * 10_000_000\nraise ValueError('small')", exit_code=1, stderr_has="ValueError: small"),
     case("user name and home of the only user", """
         import getpass, os, pathlib
@@ -45,7 +45,7 @@ CASES = [
     case("no network: pandas from an address", "import pandas as pd\ntry:\n    pd.read_csv('https://example.com/a.csv')\nexcept OSError as e:\n    print('blocked')", stdout="blocked\n", seconds=3),
     case("no network: http.client, asyncio and smtplib", "import http.client, asyncio, smtplib\nfor f in (lambda: http.client.HTTPConnection('example.com', timeout=5).connect(), lambda: asyncio.run(asyncio.open_connection('example.com', 80)),"
          " lambda: smtplib.SMTP('example.com', timeout=5)):\n    try:\n        f()\n    except OSError:\n        print('blocked')", stdout="blocked\n" * 3, seconds=3),
-    case("no network: a dataset that would be fetched", "from sklearn.datasets import fetch_openml\ntry:\n    fetch_openml('mnist_784', n_retries=0)\nexcept OSError:\n    print('blocked')", stdout_has="blocked", seconds=5),
+    case("no network: a dataset that would be fetched", "from sklearn.datasets import fetch_openml\ntry:\n    fetch_openml('mnist_784', n_retries=1, delay=0)\nexcept OSError:\n    print('blocked')", stdout_has="blocked", seconds=5),
     case("no hidden default session", "import os\nprint('x' in globals(), os.path.exists('f.txt'))\nx = 1\nopen('f.txt', 'w').write('1')", "danny-avila/LibreChat #14259", runs=5, stdout="False False\n"),
     case("time zone data", """
         from zoneinfo import ZoneInfo, available_timezones

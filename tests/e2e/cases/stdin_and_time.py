@@ -24,7 +24,7 @@ CASES = [
          "BaseIntelligence/bounty-challenge #15639, computationalmodelling/nbval #41", LIMIT, **OVER),
     case("a long computation in one C call", "print(len(str(7 ** (7 ** 9))))", None, LIMIT, **OVER),
     case("a regular expression that takes for ever", "import re; re.match(r'(x+x+)+y', 'x' * 64)", None, LIMIT, **OVER),
-    case("a lock that is never released", "import threading\nwith threading.Lock() as l, threading.Condition() as c: c.wait()", None, LIMIT, **OVER),
+    case("a lock that is never released", "import threading\nc = threading.Condition()\nwith c: c.wait()", None, LIMIT, **OVER),
     case("an event loop that never ends", "import asyncio\nasyncio.run(asyncio.Event().wait())", None, LIMIT, **OVER),
     case("a queue that is never filled", "import queue; queue.Queue().get()", None, LIMIT, **OVER),
     case("a process pool that never ends", "from multiprocessing import Pool\nimport time\nif __name__ == '__main__':\n    with Pool(2) as p: p.map(time.sleep, [99] * 4)", None, LIMIT, **OVER),
