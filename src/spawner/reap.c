@@ -32,11 +32,10 @@ pid_t pidfd_host_pid(int pidfd) {
 }
 
 static void on_service_death(struct spawner *spawner, int wait_status) {
-        /* While stopping, a signal was our own: sent to an api process that hung up and lived on. */
-        bool killed = WIFSIGNALED(wait_status) && !spawner->stopping;
-        int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : killed;
+        /* One that was killed has failed, also if it was killed from here because it hung up and lived on. */
+        int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 1;
         spawner->api_pid = 0;
-        if (killed)
+        if (WIFSIGNALED(wait_status))
                 log_error("the api process was killed", "signal", log_num(WTERMSIG(wait_status)));
         spawner_stop(spawner, code);
 }
