@@ -154,8 +154,8 @@ static PyObject *take_exception(void) {
         return value;
 }
 
-/* (value, None) or (None, exception). Takes the reference to `value`, which is NULL if an exception is set. From here on
- * signals wait; a handler that is due runs now, as the last of what the snippet did. */
+/* (value, None) or (None, exception). Takes the reference to `value`, which is NULL if an exception is set. From here
+ * on signals wait; a handler that is due runs now, as the last of what the snippet did. */
 static PyObject *value_or_exception(PyObject *value) {
         PyObject *exception = value ? NULL : take_exception();
         hold_signals();
@@ -228,8 +228,8 @@ static PyObject *root_frame_release(PyObject *self, PyObject *unused) {
 
 static PyMethodDef methods[] = {
         {"run", root_frame_run, METH_VARARGS,
-         "run(code, globals) -> (value, exception): run it with no frame below; one of the two is None. Signals are held "
-         "from then on, but while run, call or ignore are at work"},
+         "run(code, globals) -> (value, exception): run it with no frame below; one of the two is None. Signals are "
+         "held from then on, but while run, call or ignore are at work"},
         {"call", root_frame_call, METH_VARARGS,
          "call(function, *arguments) -> (value, exception): the same for a function"},
         {"ignore", root_frame_ignore, METH_VARARGS,

@@ -1,7 +1,5 @@
 """The lists of what the template imports stay true to the image."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 

@@ -1,8 +1,8 @@
 """Runs one snippet as if it were a script: the Python side of a sandbox.
 
-It lives in two places. In the template (fork server) it is trusted and alone: ``prepare`` and ``warm`` are called once, and
-``profile_workloads`` serves to find out which pages a run needs. In each forked child, in a room and confined, ``park`` makes
-the interpreter look freshly started, and ``serve`` waits for the code, runs it and ends the process.
+It lives in two places. In the template (fork server) it is trusted and alone: ``prepare`` and ``warm`` are called once,
+and ``profile_workloads`` serves to find out which pages a run needs. In each forked child, in a room and confined,
+``park`` makes the interpreter look freshly started, and ``serve`` waits for the code, runs it and ends the process.
 
 The way of a run:
 
@@ -13,10 +13,11 @@ The way of a run:
     display.py     shown figures and that value, as MIME maps (represent.py makes text of values)
     ending.py      exceptions, exit status, threads, exit functions, destructors, in CPython's order
 
-Around it: imports.py and warmup.py (what is imported and run beforehand), template_place.py (libraries that look at their
-surroundings), stdio.py, finder.py, reseed.py, and guard.py (names that a snippet cannot take away).
+Around it: imports.py and warmup.py (what is imported and run beforehand), template_place.py (libraries that look at
+their surroundings), stdio.py, finder.py, reseed.py, and guard.py (names that a snippet cannot take away).
 
-Units: sizes in bytes unless a name says characters, times in seconds. Paths and limits are arguments or come from frames.py.
+Units: sizes in bytes unless a name says characters, times in seconds. Paths and limits are arguments or come from
+frames.py.
 """
 
 import contextvars
@@ -63,17 +64,17 @@ def warm() -> None:
 
 
 def compact() -> int:
-    """Puts the heap on huge pages where the kernel can; call last, after gc.freeze(). Returns the bytes that are there."""
+    """Puts the heap on huge pages where the kernel can; call last, after gc.freeze(). Returns the bytes put there."""
     return compacting.compact()
 
 
 def profile_workloads() -> list:
-    """Callables for a throwaway child that has parked: together they touch what a parked child should have in memory."""
+    """Callables for a throwaway child that has parked: they touch what a parked child should have in memory."""
     return warmup.workloads()
 
 
 def park(script: str = SCRIPT, workdir: str = WORKDIR) -> None:
-    """Makes a forked child an interpreter that might have been started for ``script``. Cheap; nothing of a run is known."""
+    """Makes a forked child an interpreter that might have been started for ``script``. Cheap; nothing of a run yet."""
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.umask(0o022)
     gc.enable()
@@ -107,7 +108,11 @@ def _in_own_context(function):
 
 def _check_interpreter() -> None:
     """Flags are inherited by every interpreter that a snippet starts, and cannot be changed later."""
-    odd = [name for name in ("isolated", "ignore_environment", "no_site", "safe_path", "optimize", "dev_mode") if getattr(sys.flags, name)]
+    odd = [
+        name
+        for name in ("isolated", "ignore_environment", "no_site", "safe_path", "optimize", "dev_mode")
+        if getattr(sys.flags, name)
+    ]
     if odd:
         raise RuntimeError(f"start the template without interpreter flags; set: {', '.join(odd)}")
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -143,7 +148,11 @@ def _settle_executable() -> None:
 
 def _is_ours(module) -> bool:
     path = getattr(module, "__file__", None)
-    return isinstance(path, str) and os.path.dirname(os.path.abspath(path)).startswith(_own_folder) and module.__name__ != "__main__"
+    return (
+        isinstance(path, str)
+        and os.path.dirname(os.path.abspath(path)).startswith(_own_folder)
+        and module.__name__ != "__main__"
+    )
 
 
 def _leave_modules() -> None:

@@ -1,7 +1,8 @@
 """The claim channel, seen from the sandbox: code comes in once, news and results go out.
 
-The peer is the service's api process. Nothing in here trusts the snippet, and nothing depends on it: the socket is close-on-exec,
-numbered out of the way of the snippet's own descriptors, and of no use to it but to lie about its own results.
+The peer is the service's api process. Nothing in here trusts the snippet, and nothing depends on it: the socket is
+close-on-exec, numbered out of the way of the snippet's own descriptors, and of no use to it but to lie about its own
+results.
 """
 
 from .guard import BUILTINS as __builtins__  # noqa: F401

@@ -1,9 +1,9 @@
 """Puts the template's heap on huge pages, once it is complete.
 
-A child shares the template's memory page by page: making it, and above all taking it down at the end of a run, costs time for
-each page that is mapped. With 2 MiB pages there are far fewer; the kernel splits one when a child writes to it. Linux 6.1 can do
-this on request (MADV_COLLAPSE, madvise(2)), whatever /sys/kernel/mm/transparent_hugepage says short of "never"; elsewhere
-nothing happens.
+A child shares the template's memory page by page: making it, and above all taking it down at the end of a run, costs
+time for each page that is mapped. With 2 MiB pages there are far fewer; the kernel splits one when a child writes to
+it. Linux 6.1 can do this on request (MADV_COLLAPSE, madvise(2)), whatever /sys/kernel/mm/transparent_hugepage says
+short of "never"; elsewhere nothing happens.
 """
 
 import ctypes

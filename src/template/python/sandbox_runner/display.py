@@ -2,12 +2,13 @@
 
 Each becomes one frame on the claim channel, a JSON object that maps MIME types to strings (base64 for pictures).
 
-- ``plt.show()`` and ``figure.show()`` give the figure as a PNG picture. It stays open and as it is: saving it afterwards works. A
-  figure that has not changed since it was shown is not given again.
-- Figures that are open in pyplot at the end of the snippet, and were neither shown nor saved to a file, are given too, as a
-  notebook would do.
+- ``plt.show()`` and ``figure.show()`` give the figure as a PNG picture. It stays open and as it is: saving it
+  afterwards works. A figure that has not changed since it was shown is not given again.
+- Figures that are open in pyplot at the end of the snippet, and were neither shown nor saved to a file, are given too,
+  as a notebook would do.
 - ``image.show()`` of Pillow gives the picture.
-- The value of a last expression gives what its ``_repr_html_`` and so on offer, and its ``repr`` as text/plain, cut when long.
+- The value of a last expression gives what its ``_repr_html_`` and so on offer, and its ``repr`` as text/plain, cut
+  when long. A semicolon after it gives nothing, as in a notebook.
 
 Nothing here prints, and nothing here raises into the snippet; its signal handlers wait until a figure is shown.
 """

@@ -1,8 +1,9 @@
 """How a run ends: what CPython does between the last line of a script and the exit status, without taking itself apart.
 
-Py_FinalizeEx() would visit every object of the template, page by page, for most of a second. Here only what a snippet can
-notice is done, in the same order: the exception is reported, threads are joined, exit functions run, output is flushed, the
-snippet's own objects are destroyed (so that files are flushed and ``__del__`` runs), and the status is the same.
+Py_FinalizeEx() would visit every object of the template, page by page, for most of a second. Here only what a snippet
+can notice is done, in the same order: the exception is reported, threads are joined, exit functions run, output is
+flushed, the snippet's own objects are destroyed (so that files are flushed and ``__del__`` runs), and the status is the
+same.
 See Python/pythonrun.c (handle_system_exit, _PyErr_PrintEx) and Python/pylifecycle.c (Py_FinalizeEx, finalize_modules).
 """
 
@@ -267,7 +268,7 @@ def _take_modules() -> list:
 
 
 def _new_names() -> list:
-    """What was imported since, oldest first. Looks at the end of the dictionary only: its keys are in a thousand pages."""
+    """What was imported since, oldest first. Looks at the end of the dictionary only: its keys lie in many pages."""
     names = []
     for name in reversed(MODULES):
         if name is _last_known:
@@ -279,7 +280,9 @@ def _new_names() -> list:
 
 def _of_image(module) -> bool:
     path = vars(module).get("__file__")
-    return vars(module).get("__name__") not in _MAINS and (path is None or (isinstance(path, str) and path.startswith(_IMAGE)))
+    return vars(module).get("__name__") not in _MAINS and (
+        path is None or (isinstance(path, str) and path.startswith(_IMAGE))
+    )
 
 
 def _clear(names: dict) -> None:

@@ -1,8 +1,8 @@
 """Imports of modules that the snippet has written a moment ago.
 
-The interpreter's finder keeps a listing of each folder and reads it anew when the folder's time stamp has changed. Two writes
-within one tick of the file system's clock (4 ms) look like one, so a module may be there and not be found. In writable folders this
-finder trusts no listing; in the image, where nothing changes, it is the interpreter's own.
+The interpreter's finder keeps a listing of each folder and reads it anew when the folder's time stamp has changed. Two
+writes within one tick of the file system's clock (4 ms) look like one, so a module may be there and not be found. In
+writable folders this finder trusts no listing; in the image, where nothing changes, it is the interpreter's own.
 """
 
 from .guard import BUILTINS as __builtins__  # noqa: F401

@@ -2,8 +2,8 @@
 
 A snippet may replace or delete anything in ``builtins``, in ``sys`` or in any module. What runs after it (its end, its
 results) looks names up in its own module, and builtins in the copy made here, before any snippet existed: a module that
-begins with ``from .guard import BUILTINS as __builtins__`` gives the copy to every function that it defines. This protects
-the way in which a run ends, not the truth of what the snippet reports about itself.
+begins with ``from .guard import BUILTINS as __builtins__`` gives the copy to every function that it defines. This
+protects the way in which a run ends, not the truth of what the snippet reports about itself.
 """
 
 import _signal as signals
@@ -24,7 +24,13 @@ _getsignal, _signal, _setitimer = signals.getsignal, signals.signal, signals.set
 _SIGALRM, _ITIMER_REAL = signals.SIGALRM, signals.ITIMER_REAL
 _sigmask, _sigpending, _sigtimedwait = signals.pthread_sigmask, signals.sigpending, signals.sigtimedwait
 _SIG_BLOCK, _SIG_UNBLOCK, _SIG_SETMASK = signals.SIG_BLOCK, signals.SIG_UNBLOCK, signals.SIG_SETMASK
-_ALL_SIGNALS = signals.valid_signals() - {signals.SIGSEGV, signals.SIGBUS, signals.SIGFPE, signals.SIGILL, signals.SIGABRT}
+_ALL_SIGNALS = signals.valid_signals() - {
+    signals.SIGSEGV,
+    signals.SIGBUS,
+    signals.SIGFPE,
+    signals.SIGILL,
+    signals.SIGABRT,
+}
 
 try:  # built beside this package; see src/template/root_frame_module.c
     import _root_frame
@@ -156,8 +162,8 @@ def mute_signals() -> None:
 def collect() -> None:
     """Collects cyclic garbage that was made since the start of the run.
 
-    The template's objects are frozen (``gc.freeze``) and not looked at. The oldest generation is left out while it is still
-    empty: collecting it empties the interpreter's free lists, which touches some hundred more pages.
+    The template's objects are frozen (``gc.freeze``) and not looked at. The oldest generation is left out while it is
+    still empty: collecting it empties the interpreter's free lists, which touches some hundred more pages.
     """
     _, middle, old = _get_stats()
     if middle["collections"] == _middle_collections and old["collections"] == _old_collections:

@@ -1,9 +1,9 @@
 """The value of a last expression, without running the snippet in any other way than a script is run.
 
-A script throws the value of an expression statement away: its code ends in "POP_TOP, RETURN_CONST None". Returning the value
-instead of throwing it away changes nothing for the snippet, because both end the frame: so the code is compiled whole, as
-ever, and every such pair in the module's own code becomes a RETURN_VALUE. Whether the last statement *was* an expression, or,
-say, an ``if`` whose last line is one, is only looked at afterwards and only if there is a value.
+A script throws the value of an expression statement away: its code ends in "POP_TOP, RETURN_CONST None". Returning the
+value instead of throwing it away changes nothing for the snippet, because both end the frame: so the code is compiled
+whole, as ever, and every such pair in the module's own code becomes a RETURN_VALUE. Whether the last statement *was* an
+expression, or, say, an ``if`` whose last line is one, is only looked at afterwards and only if there is a value.
 
 The pair is that of CPython 3.12. With another version the code stays as it is, and there are no values.
 """
@@ -63,8 +63,8 @@ def _returns_none(code, raw: bytes, at: int) -> bool:
 def to_show(value, source: bytes):
     """What to show of a run whose code returned ``value``; None if its last statement gives nothing to show.
 
-    That is the value if the last statement is an expression that does not end in a semicolon. A constant like ``1 + 1`` is special: a
-    script has no code for it at all, and what the code returned was left by the statement before.
+    That is the value if the last statement is an expression that does not end in a semicolon. A constant like ``1 + 1``
+    is special: a script has no code for it at all, and what the code returned was left by the statement before.
     """
     if value is None and not _looks_constant(source):
         return None
@@ -79,7 +79,16 @@ def to_show(value, source: bytes):
     return code.co_consts[0] if len(code.co_code) <= 4 and code.co_consts else value
 
 
-_CONSTANT_NODES = (ast.Expr, ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
+_CONSTANT_NODES = (
+    ast.Expr,
+    ast.Constant,
+    ast.Tuple,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.operator,
+    ast.unaryop,
+    ast.expr_context,
+)
 _CONSTANT_START = re.compile(r"""[0-9"'(.+~-]|[bBrRuU]{1,2}["']|(True|False|not)\b""")
 
 
@@ -96,9 +105,10 @@ def _looks_constant(source: bytes) -> bool:
 def _last_statement(source: bytes):
     """(node, followed by a semicolon) of the last statement at the top level, or None.
 
-    Only the end of the source is parsed: from the last line that can begin a statement, and if that is no statement (the
-    inside of a long string, an ``else``), from the one before. The compiler has accepted the whole already, so this can err
-    only about strings full of quotes; then a value is shown or not shown that would not, or would, be in a notebook.
+    Only the end of the source is parsed: from the last line that can begin a statement, and if that is no statement
+    (the inside of a long string, an ``else``), from the one before. The compiler has accepted the whole already, so
+    this can err only about strings full of quotes; then a value is shown or not shown that would not, or would, be in a
+    notebook.
     """
     text = source.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     lines = text[-_TAIL_CHARS:].split("\n")

@@ -1,8 +1,8 @@
 """Values as text and MIME maps, bounded in size, whatever they are.
 
-A snippet's last value may be a list of ten million numbers, refer to itself, or have a ``__repr__`` that fails. Plain containers are
-written out element by element until the room is used up, so that no huge text is ever made; what they hold, and everything
-else, speaks for itself through ``repr`` and is cut afterwards.
+A snippet's last value may be a list of ten million numbers, refer to itself, or have a ``__repr__`` that fails. Plain
+containers are written out element by element until the room is used up, so that no huge text is ever made; what they
+hold, and everything else, speaks for itself through ``repr`` and is cut afterwards.
 """
 
 from .guard import BUILTINS as __builtins__  # noqa: F401
@@ -17,8 +17,24 @@ _SIZED_MAX = 20_000  # elements of a container that is asked for its own repr
 _DEPTH_MAX = 40
 _CUT = "…"
 
-_SIZED = (list, tuple, dict, set, frozenset, bytearray, memoryview, array.array, collections.deque, collections.UserDict,
-          collections.UserList, collections.UserString, collections.ChainMap, type({}.keys()), type({}.values()), type({}.items()))
+_SIZED = (
+    list,
+    tuple,
+    dict,
+    set,
+    frozenset,
+    bytearray,
+    memoryview,
+    array.array,
+    collections.deque,
+    collections.UserDict,
+    collections.UserList,
+    collections.UserString,
+    collections.ChainMap,
+    type({}.keys()),
+    type({}.values()),
+    type({}.items()),
+)
 
 
 class _Full(Exception):
@@ -113,7 +129,7 @@ _METHODS = (
 
 
 def rich(value) -> dict:
-    """What the value offers besides text: MIME type to str or bytes. Methods are looked up on the type, as for ``repr``."""
+    """What the value offers besides text: MIME type to str or bytes. Methods are looked up on the type."""
     found = {}
     kind = type(value)
     for name, mime in _METHODS:

@@ -1,9 +1,10 @@
 """Random state and names that all children of one template would otherwise share.
 
-``random``, ``secrets``, ``uuid`` and new numpy generators draw from the system or reseed at a fork by themselves. What does not:
-numpy's global state (``numpy.random.seed`` and scikit-learn's ``random_state=None``), generators that some module made when it
-was imported, multiprocessing's key, and OpenSSL, which recognises a fork by its process ID: in PID namespaces of their own,
-children may have their parent's. Hashes of strings stay the same for one template; it is renewed regularly.
+``random``, ``secrets``, ``uuid`` and new numpy generators draw from the system or reseed at a fork by themselves. What
+does not: numpy's global state (``numpy.random.seed`` and scikit-learn's ``random_state=None``), generators that some
+module made when it was imported, multiprocessing's key, and OpenSSL, which recognises a fork by its process ID: in PID
+namespaces of their own, children may have their parent's. Hashes of strings stay the same for one template; it is
+renewed regularly.
 """
 
 from .guard import BUILTINS as __builtins__  # noqa: F401

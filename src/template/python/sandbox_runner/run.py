@@ -10,7 +10,7 @@ from .guard import MODULES, note_start
 
 
 def serve(claim_fd: int, script: str):
-    """Waits for the code on the claim channel, runs it, and ends the process with the status that a script would have."""
+    """Waits for the code on the claim channel, runs it, and ends the process with the status of a script."""
     try:
         channel = Channel(claim_fd)
         source, stdin = channel.receive()

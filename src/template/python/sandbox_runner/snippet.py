@@ -1,8 +1,8 @@
 """The snippet as a program: its file, its ``__main__``, its code.
 
-What ``python /home/nonroot/main.py`` does between reading the file and running it (pymain_run_file() and pyrun_file() in
-CPython), with two differences on purpose: the first entry of ``sys.path`` is the working directory, where a snippet writes
-its modules, and not the folder of the file; and the value of a last expression is kept (last_value.py).
+What ``python /home/nonroot/main.py`` does between reading the file and running it (pymain_run_file() and pyrun_file()
+in CPython), with two differences on purpose: the first entry of ``sys.path`` is the working directory, where a snippet
+writes its modules, and not the folder of the file; and the value of a last expression is kept (last_value.py).
 """
 
 from .guard import BUILTINS as __builtins__  # noqa: F401
@@ -17,7 +17,7 @@ from importlib.machinery import SourceFileLoader
 from . import last_value
 from .guard import MODULES, release_signals, run_at_root
 
-_LINES_AT_ONCE = 256 << 10  # bytes of source that are split into lines before the run instead of when they are asked for
+_LINES_AT_ONCE = 256 << 10  # bytes of source that are split into lines before the run; more, when asked for
 
 
 def new_main(script: str):
@@ -33,7 +33,7 @@ def new_main(script: str):
 
 
 def write_file(script: str, source: bytes) -> None:
-    """The file that tracebacks, ``inspect`` and other processes of the snippet read. Without it a run goes on, less clear."""
+    """The file that tracebacks and other processes of the snippet read. Without it a run goes on, less clear."""
     try:
         fd = os.open(script, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     except OSError:
@@ -49,10 +49,15 @@ def write_file(script: str, source: bytes) -> None:
 
 
 def remember_lines(script: str, source: bytes) -> None:
-    """Keeps the lines for ``linecache``, which shows them even when the snippet has deleted or overwritten its own file."""
+    """Keeps the lines for ``linecache``, which shows them even when the snippet has deleted its own file."""
     if len(source) <= _LINES_AT_ONCE:
         lines = _text(source).split("\n")
-        linecache.cache[script] = len(source), None, [line + "\n" for line in lines[: -1 if not lines[-1] else None]], script
+        linecache.cache[script] = (
+            len(source),
+            None,
+            [line + "\n" for line in lines[: -1 if not lines[-1] else None]],
+            script,
+        )
     else:
         linecache.cache[script] = ((lambda: _text(source)),)  # a lazy entry: made into lines when asked for
 

@@ -1,8 +1,8 @@
 """Standard streams as ``python -u`` makes them, on descriptors 0, 1 and 2.
 
-The template's own stream objects were made for other files and remember things about them (whether they can be sought in,
-their block size), so every sandbox gets new ones. Written output goes to the descriptor at once: a kill loses nothing, and
-a fork duplicates nothing. Encoding and error handlers are those that the interpreter chose for its locale.
+The template's own stream objects were made for other files and remember things about them (whether they can be sought
+in, their block size), so every sandbox gets new ones. Written output goes to the descriptor at once: a kill loses
+nothing, and a fork duplicates nothing. Encoding and error handlers are those that the interpreter chose for its locale.
 See create_stdio() in CPython's Python/pylifecycle.c.
 """
 

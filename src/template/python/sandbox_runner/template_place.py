@@ -1,7 +1,8 @@
 """Lets libraries be imported in a place where nothing can be written, for use in a place where something can.
 
-In the template there is no home folder to write to, no shared memory and nobody to warn; in the sandbox there is. Some libraries
-look at their surroundings when they are imported and remember what they saw. This module shows them what the sandbox will have.
+In the template there is no home folder to write to, no shared memory and nobody to warn; in the sandbox there is. Some
+libraries look at their surroundings when they are imported and remember what they saw. This module shows them what the
+sandbox will have.
 """
 
 import importlib.util
@@ -17,8 +18,10 @@ _font_lists = []
 
 
 class prepared_place:
-    """While libraries are imported: matplotlib finds its font list, joblib finds semaphores, no warning is shown, and the
-    environment is afterwards what it was."""
+    """While libraries are imported: matplotlib finds its font list, joblib finds semaphores, no warning is shown.
+
+    Afterwards the environment is what it was before.
+    """
 
     def __enter__(self):
         self._environment = dict(os.environ)
@@ -96,7 +99,7 @@ def _forget_result(function) -> None:
 
 
 def give_font_list() -> None:
-    """In the sandbox: lets other Python processes of the snippet find the font list as well, which takes seconds to make."""
+    """In the sandbox: lets other Python processes of the snippet find the font list, which takes seconds to make."""
     folder = os.environ.get("MPLCONFIGDIR")
     if not folder or not _font_lists:
         return

@@ -1,8 +1,9 @@
 """Typical code: run once in the template, and again where the pages that it touches are measured.
 
-Run in the template it makes libraries load what they load on first use, fill their caches, and let the interpreter specialise
-their code, all of which children then share. It prints nothing, writes no file, starts no thread or process and no asyncio task
-(tasks are numbered, and a snippet's first is Task-1), uses generators of its own for randomness, and tidies up.
+Run in the template it makes libraries load what they load on first use, fill their caches, and let the interpreter
+specialise their code, all of which children then share. It prints nothing, writes no file, starts no thread or process
+and no asyncio task (tasks are numbered, and a snippet's first is Task-1), uses generators of its own for randomness,
+and tidies up.
 """
 
 import gc
@@ -57,7 +58,9 @@ def interpreter() -> None:
     print(re.findall(r"(\w+)@(\w+)\.com", "a@b.com, c@d.com"), re.sub(r"\s+", " ", "a  b"))
     print(collections.Counter("mississippi").most_common(2), statistics.stdev([1, 2, 4]))
     print(datetime.datetime(2024, 7, 1, 12, tzinfo=zoneinfo.ZoneInfo("UTC")).strftime("%Y-%m-%d %H:%M %Z"))
-    print(datetime.date(2024, 2, 29) + datetime.timedelta(days=365), datetime.datetime.fromisoformat("2024-01-02T03:04"))
+    print(
+        datetime.date(2024, 2, 29) + datetime.timedelta(days=365), datetime.datetime.fromisoformat("2024-01-02T03:04")
+    )
     writer = csv.DictWriter(sys.stdout, ["a", "b"])
     writer.writerow({"a": 1, "b": "x,y"})
     database = sqlite3.connect(":memory:")
@@ -98,7 +101,9 @@ def pandas_describe() -> None:
     print(frame.describe())
     print(frame.groupby("c").agg({"a": "mean", "b": "sum"}))
     print(frame.head(), frame.dtypes, frame.shape)
-    print(frame["b"].value_counts().head(), frame.sort_values("a").tail(3), frame[frame["b"] > 50].mean(numeric_only=True))
+    print(
+        frame["b"].value_counts().head(), frame.sort_values("a").tail(3), frame[frame["b"] > 50].mean(numeric_only=True)
+    )
 
 
 def pandas_more() -> None:
@@ -170,7 +175,9 @@ def science() -> None:
 
     print(optimize.minimize(lambda p: (p[0] - 1) ** 2, [0.0]).x, optimize.brentq(lambda t: t * t - 2, 0, 2))
     print(integrate.quad(np.sin, 0, 1), interpolate.interp1d([0, 1], [0, 2])(0.5), stats.norm.cdf(0))
-    print(stats.ttest_ind([1, 2, 3], [2, 3, 5]), stats.linregress([1, 2, 3], [2, 4, 7]), signal.find_peaks([0, 1, 0])[0])
+    print(
+        stats.ttest_ind([1, 2, 3], [2, 3, 5]), stats.linregress([1, 2, 3], [2, 4, 7]), signal.find_peaks([0, 1, 0])[0]
+    )
     X = np.arange(80.0).reshape(40, 2) % 7
     y = X[:, 0] * 2 + 1
     train, test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=0)
@@ -185,7 +192,12 @@ def symbols() -> None:
     import sympy as sp
 
     x = sp.Symbol("x")
-    print(sp.solve(x**2 - 2, x), sp.integrate(sp.sin(x) * x, x), sp.diff(sp.exp(x**2), x), sp.simplify((x**2 - 1) / (x - 1)))
+    print(
+        sp.solve(x**2 - 2, x),
+        sp.integrate(sp.sin(x) * x, x),
+        sp.diff(sp.exp(x**2), x),
+        sp.simplify((x**2 - 1) / (x - 1)),
+    )
     print(sp.Matrix([[1, 2], [3, 4]]).inv(), sp.latex(sp.sqrt(x)), sp.limit(sp.sin(x) / x, x, 0), sp.factorint(360))
     sp.pprint(sp.Eq(x**2, 2))
 
@@ -218,7 +230,18 @@ def results() -> None:
     plt.close(figure)
 
 
-ALL = (interpreter, numpy_basics, pandas_describe, pandas_more, matplotlib_png, matplotlib_more, science, symbols, pictures, results)
+ALL = (
+    interpreter,
+    numpy_basics,
+    pandas_describe,
+    pandas_more,
+    matplotlib_png,
+    matplotlib_more,
+    science,
+    symbols,
+    pictures,
+    results,
+)
 
 
 AGAIN = (interpreter, numpy_basics, pandas_describe, matplotlib_png)  # code is specialised when it is run again
@@ -283,7 +306,7 @@ def plain_run() -> None:
 def workloads() -> list:
     """For the profile of hot pages, in a child that ends afterwards; the last one ends everything but the process.
 
-    Together they cost a parked child about 10 MB of its own. A chart (matplotlib_png) would double that, for a run that takes
-    a hundred milliseconds in any case.
+    Together they cost a parked child about 10 MB of its own. A chart (matplotlib_png) would double that, for a run that
+    takes a hundred milliseconds in any case.
     """
     return [_quietly(pandas_describe), plain_run]
