@@ -49,6 +49,7 @@ def runner(place, tools, tmp_path_factory):
 def plain(place, tools, tmp_path_factory):
     """Runs snippets as `python main.py`."""
     server = _server(place, tools, "plain", tmp_path_factory)
+    server.run("import matplotlib.font_manager")  # makes its font list, if it keeps one
     yield server
     server.close()
 

@@ -39,8 +39,19 @@ def settle(request, fds) -> None:
     os.chdir(request["workdir"])
 
 
+def give_font_list() -> None:
+    """An interpreter that has to make its own takes seconds for it, and says so."""
+    made, folder = "/usr/local/share/matplotlib", os.environ["MPLCONFIGDIR"]
+    if os.path.isdir(made):
+        os.makedirs(folder, exist_ok=True)
+        for name in os.listdir(made):
+            os.symlink(os.path.join(made, name), os.path.join(folder, name))
+
+
 def run_plain(request, fds) -> None:
     settle(request, fds)
+    if request["fresh"]:
+        give_font_list()
     with open(CLAIM_FD, "rb") as source, open(request["script"], "wb") as file:
         file.write(source.read())
     os.execv(sys.executable, [sys.executable, request["script"]])
