@@ -140,6 +140,7 @@ class Server:
 
     def __init__(self, place: Place, tools: Path, kind: str, home: Path):
         self.place, self.kind = place, kind
+        self.folders = []
         self.home = Path("/home/nonroot") if place.image else home
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         environment = {
@@ -160,18 +161,19 @@ class Server:
     def close(self) -> None:
         self.channel.close()
         self.process.wait(10)
+        for folder in self.folders:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def run(self, source="", *, stdin: bytes = b"", safe_path: bool = False, call: str = "", hold: bool = False,
             before_claim=None, claim: bytes | None = None, environment: dict | None = None) -> Outcome:
         """Runs a snippet to its end. `claim` are raw bytes to send instead of the frame with the code."""
         source = source.encode() if isinstance(source, str) else source
         folder = Path(tempfile.mkdtemp(prefix="runner-test-"))
+        self.folders.append(folder)
         request = self._request(folder, source, call, hold, safe_path, environment or {})
         outcome = self._exchange(request, frame(CODE, source) if claim is None else claim, source, stdin, hold, before_claim)
         outcome.stdout, outcome.stderr = (self._neutral(text, request) for text in (outcome.stdout, outcome.stderr))
-        if self.place.image:
-            os.rmdir(folder / "data"), os.rmdir(folder)
-        else:
+        if not self.place.image:
             outcome.folder = folder / "data"
         return outcome
 

@@ -69,7 +69,10 @@ def compact() -> int:
 
 
 def profile_workloads() -> list:
-    """Callables for a throwaway child that has parked: they touch what a parked child should have in memory."""
+    """Callables for a throwaway child that has parked: they touch what a parked child should have in memory.
+
+    To be run after gc.freeze(), like a snippet: the end of a run looks at every object that is not frozen.
+    """
     return warmup.workloads()
 
 
@@ -88,6 +91,7 @@ def park(script: str = SCRIPT, workdir: str = WORKDIR) -> None:
     stdio.open_input()
     template_place.give_font_list()
     _leave_modules()
+    gc.freeze()  # so that the collector, at the end, looks at nothing older than __main__
     main = snippet.new_main(script)
     snippet.take_stage(main, script, workdir, _path)
     snippet.rehearse(script)
