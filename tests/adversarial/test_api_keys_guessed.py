@@ -22,5 +22,7 @@ def test_the_time_does_not_depend_on_how_near(service):
             times.append(time.perf_counter() - began)
         return statistics.median(times)
 
-    far, near = median("sbx_" + "f" * 64), median(service.key[:-1] + ("0" if service.key[-1] != "0" else "1"))
-    assert abs(far - near) < 0.002
+    wrong = service.key[:-1] + ("0" if service.key[-1] != "0" else "1")
+    # By turns, and the best of three: a busy machine makes one series slower as a whole.
+    differences = [abs(median("sbx_" + "f" * 64) - median(wrong)) for _ in range(3)]
+    assert min(differences) < 0.002

@@ -22,7 +22,7 @@ def test_neither_seen_nor_signalled_nor_changed(service):
                         pass
             """)
         assert reply.outcome in ("ok", "error")
-    assert template.alive and service.template.pid == template.pid
+    assert template.alive, "one that has served its time ends, but not as quickly as this"
     assert service.run("import numpy, json; print(json.dumps([int(numpy.ones(3).sum())]))").stdout == "[3]\n"
 
 
