@@ -1,10 +1,8 @@
-/* One client connection: reading, checking, passing on, closing; see http_front.h. */
+/* One client connection: reading, checking, passing on, its clocks; see http_front.h. The way back is http_relay.c. */
 #include "api/http_connection.h"
 
 #include <arpa/inet.h>
-#include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,217 +11,14 @@
 
 #include "api/api.h"
 #include "api/http_channel.h"
-#include "api/http_error.h"
 #include "base/cleanup.h"
 #include "base/config.h"
 
 #define IDLE_NS (75 * NS_PER_S)       /* between two requests */
-#define STALL_NS (30 * NS_PER_S)      /* a client that takes nothing of a reply */
-#define LINGER_NS (2 * NS_PER_S)      /* without a byte, after our side is closed */
-#define LINGER_END_NS (15 * NS_PER_S) /* as a whole; long enough to let a large body pass by */
+#define CHUNKED_END_NS (2 * NS_PER_S) /* for libmicrohttpd to find that a body is complete */
 #define ASK_AGAIN_NS (2 * NS_PER_S)
-#define RELAY_ROUNDS 16 /* per wake-up, so that one connection does not hold up the others */
 
 static void on_inner(void *data, int fd, uint32_t events);
-
-/* ---- what is watched */
-
-static uint32_t wanted_events(const struct front_connection *c) {
-        uint32_t events = c->out_used ? EPOLLOUT : 0;
-        switch (c->phase) {
-        case CONNECTION_IDLE:
-        case CONNECTION_HEAD:
-                return events | (c->input_ended ? 0 : EPOLLIN);
-        case CONNECTION_BODY:
-                return events | (c->inner_blocked || c->input_ended ? 0 : EPOLLIN);
-        case CONNECTION_REPLY:
-                return events | (c->half_closed ? 0 : EPOLLRDHUP);
-        case CONNECTION_LINGER:
-                return events | (c->shut ? EPOLLIN : 0);
-        }
-        return events;
-}
-
-static void watch(struct front_connection *c) {
-        if (c->dead)
-                return;
-        uint32_t events = wanted_events(c);
-        if (events != c->events && loop_set_events(c->front->api->loop, c->source, events) == 0)
-                c->events = events;
-        if (!c->inner_source)
-                return;
-        uint32_t inner_events = (c->out_used ? 0 : EPOLLIN) | (c->inner_blocked ? EPOLLOUT : 0);
-        if (inner_events != c->inner_events && loop_set_events(c->front->api->loop, c->inner_source, inner_events) == 0)
-                c->inner_events = inner_events;
-}
-
-/* ---- the end */
-
-static void close_inner(struct front_connection *c) {
-        loop_remove(c->front->api->loop, &c->inner_source);
-        if (c->channel)
-                channel_detach(c->channel);
-        c->channel = NULL;
-        close_fd(&c->inner);
-        c->inner_blocked = false;
-}
-
-void connection_close(struct front_connection *c) {
-        struct front *front = c->front;
-        if (c->dead)
-                return;
-        c->dead = true;
-        close_inner(c);
-        loop_remove(front->api->loop, &c->kick);
-        loop_remove(front->api->loop, &c->source);
-        close_fd(&c->fd);
-
-        if (c->previous)
-                c->previous->next = c->next;
-        else
-                front->first = c->next;
-        if (c->next)
-                c->next->previous = c->previous;
-        front->count--;
-        c->next = front->dead;
-        front->dead = c;
-}
-
-void connection_free(struct front_connection *c) {
-        free(c->head.target);
-        free(c->in);
-        free(c->out);
-        free(c);
-}
-
-static void lost(struct front_connection *c) {
-        if (c->channel)
-                channel_client_gone(c->channel);
-        connection_close(c);
-}
-
-/*
- * Closing a socket with unread input makes the kernel send a reset, which may destroy the answer before the client has
- * read it (RFC 9112, 9.6). So close our side only, and throw away what comes for a while.
- */
-static void linger(struct front_connection *c) {
-        close_inner(c);
-        c->phase = CONNECTION_LINGER;
-        c->in_used = 0;
-        c->deadline_ns = 0;
-        if (!c->out_used) {
-                uint64_t now = clock_now_ns();
-                if (shutdown(c->fd, SHUT_WR) < 0) {
-                        connection_close(c);
-                        return;
-                }
-                c->shut = true;
-                c->deadline_ns = now + LINGER_NS;
-                c->linger_end_ns = now + LINGER_END_NS;
-        }
-        watch(c);
-}
-
-/* No more requests: what libmicrohttpd has written goes out, then our side is closed. */
-static void finish(struct front_connection *c) {
-        c->phase = CONNECTION_LINGER;
-        c->in_used = 0;
-        c->deadline_ns = 0; /* but that of a client which takes nothing stays */
-        if (c->inner >= 0)
-                shutdown(c->inner, SHUT_WR); /* it closes, and relay() sees that */
-        else
-                linger(c);
-        watch(c);
-}
-
-static void discard_input(struct front_connection *c) {
-        for (int i = 0; i < RELAY_ROUNDS; i++) {
-                ssize_t count = recv(c->fd, c->front->scratch, RELAY_BYTES, MSG_DONTWAIT);
-                if (count < 0 && (errno == EAGAIN || errno == EINTR))
-                        return;
-                if (count <= 0) {
-                        connection_close(c);
-                        return;
-                }
-                uint64_t deadline = clock_now_ns() + LINGER_NS;
-                c->deadline_ns = deadline < c->linger_end_ns ? deadline : c->linger_end_ns;
-        }
-}
-
-/* ---- towards the client */
-
-/* Sends what it can; keeps the rest. False: the client is gone. */
-static bool send_out(struct front_connection *c, const char *bytes, size_t length) {
-        assert(!c->out_used);
-        ssize_t sent = send(c->fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (sent < 0 && errno != EAGAIN && errno != EINTR)
-                return false;
-        size_t rest = length - (sent > 0 ? (size_t)sent : 0);
-        if (!rest)
-                return true;
-        c->out = malloc(rest);
-        if (!c->out)
-                return false;
-        memcpy(c->out, bytes + (length - rest), rest);
-        c->out_used = rest;
-        c->out_sent = 0;
-        c->stall_deadline_ns = clock_now_ns() + STALL_NS;
-        return true;
-}
-
-static bool flush_out(struct front_connection *c) {
-        ssize_t sent = send(c->fd, c->out + c->out_sent, c->out_used - c->out_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (sent < 0)
-                return errno == EAGAIN || errno == EINTR;
-        c->out_sent += (size_t)sent;
-        c->stall_deadline_ns = clock_now_ns() + STALL_NS;
-        if (c->out_sent == c->out_used) {
-                free(TAKE_PTR(c->out));
-                c->out_used = c->out_sent = 0;
-                c->stall_deadline_ns = 0;
-        }
-        return true;
-}
-
-/* Passes on what libmicrohttpd wrote. May close the connection. */
-static void relay(struct front_connection *c) {
-        for (int i = 0; i < RELAY_ROUNDS && !c->out_used && c->inner >= 0; i++) {
-                ssize_t count = recv(c->inner, c->front->scratch, RELAY_BYTES, MSG_DONTWAIT);
-                if (count < 0 && (errno == EAGAIN || errno == EINTR))
-                        break;
-                if (count <= 0) { /* libmicrohttpd is done with this connection, with unread input or without */
-                        linger(c);
-                        return;
-                }
-                c->reply_begun |= c->phase == CONNECTION_REPLY;
-                if (!send_out(c, c->front->scratch, (size_t)count)) {
-                        lost(c);
-                        return;
-                }
-        }
-        watch(c);
-}
-
-static void refuse(struct front_connection *c, enum http_error kind, const char *message) {
-        CLEANUP_FREE char *reply = NULL;
-        size_t length;
-
-        front_count_refusal(c->front, http_error_type(kind));
-        close_inner(c);
-        if (!c->out_used) { /* else the client does not even read the answer to an earlier request */
-                reply = http_error_raw(kind, message, &length);
-                if (!reply || !send_out(c, reply, length)) {
-                        connection_close(c);
-                        return;
-                }
-        }
-        linger(c);
-}
-
-void front_refuse(struct front_connection *c, enum http_error kind, const char *message) {
-        if (!c->dead && c->phase == CONNECTION_BODY)
-                refuse(c, kind, message);
-}
 
 /* ---- from the client */
 
@@ -237,7 +32,7 @@ static bool open_inner(struct front_connection *c) {
                 c->inner_events = EPOLLIN;
                 return true;
         }
-        close_inner(c);
+        connection_close_inner(c);
         return false;
 }
 
@@ -277,11 +72,11 @@ static void begin_request(struct front_connection *c) {
         c->body_left = guard->content_length;
         c->phase = c->head.has_body ? CONNECTION_BODY : CONNECTION_REPLY;
         if (!c->head.target || (c->inner < 0 && !open_inner(c))) {
-                refuse(c, HTTP_OVERLOADED, "The service has no resources left for this request; try again.");
+                connection_refuse(c, HTTP_OVERLOADED, "The service has no resources left for this request; try again.");
                 return;
         }
         if (!send_head(c)) {
-                lost(c);
+                connection_lost(c);
                 return;
         }
         consume(c, guard->head_length);
@@ -295,7 +90,8 @@ static void pump_body(struct front_connection *c) {
         if (count) {
                 ssize_t sent = send(c->inner, c->in, count, MSG_DONTWAIT | MSG_NOSIGNAL);
                 if (sent < 0 && errno != EAGAIN && errno != EINTR)
-                        sent = (ssize_t)count; /* it has answered early and closed: relay() will see the end */
+                        sent = (ssize_t)
+                                count; /* it has answered early and closed: connection_relay() will see the end */
                 c->inner_blocked = sent < (ssize_t)count;
                 if (sent > 0) {
                         consume(c, (size_t)sent);
@@ -324,22 +120,23 @@ static void process_head(struct front_connection *c) {
                 begin_request(c);
                 break;
         case GUARD_REFUSED:
-                refuse(c, c->guard.kind, c->guard.reason);
+                connection_refuse(c, c->guard.kind, c->guard.reason);
                 break;
         }
 }
 
 static void process_input(struct front_connection *c) {
-        if (c->in_used && (c->phase == CONNECTION_IDLE || c->phase == CONNECTION_HEAD))
+        if (c->in_used && !c->reply_left && (c->phase == CONNECTION_IDLE || c->phase == CONNECTION_HEAD))
                 process_head(c);
         if (!c->dead && c->phase == CONNECTION_BODY)
                 pump_body(c);
         if (!c->dead && !c->in_used)
                 free(TAKE_PTR(c->in));
-        if (!c->dead && c->input_ended && (c->phase == CONNECTION_IDLE || c->phase == CONNECTION_HEAD))
-                finish(c);
+        if (!c->dead && c->input_ended && !c->reply_left &&
+            (c->phase == CONNECTION_IDLE || c->phase == CONNECTION_HEAD))
+                connection_finish(c);
         else
-                watch(c);
+                connection_watch(c);
 }
 
 /*
@@ -347,10 +144,10 @@ static void process_input(struct front_connection *c) {
  * chunked body is complete, libmicrohttpd knows: it calls front_body_done if so, within a moment.
  */
 static void end_of_input(struct front_connection *c) {
-        uint64_t soon = clock_now_ns() + LINGER_NS;
+        uint64_t soon = clock_now_ns() + CHUNKED_END_NS;
         c->half_closed = c->input_ended = true;
         if (c->phase == CONNECTION_HEAD || (c->phase == CONNECTION_BODY && !c->guard.chunked)) {
-                lost(c);
+                connection_lost(c);
                 return;
         }
         if (c->phase == CONNECTION_BODY && soon < c->deadline_ns)
@@ -369,7 +166,7 @@ static void read_input(struct front_connection *c) {
         if (count < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
         if (count < 0) {
-                lost(c);
+                connection_lost(c);
         } else if (count == 0) {
                 end_of_input(c);
         } else {
@@ -382,16 +179,18 @@ static void on_socket(void *data, int fd, uint32_t events) {
         struct front_connection *c = data;
         (void)fd;
         if (events & (EPOLLERR | EPOLLHUP)) {
-                lost(c);
+                connection_lost(c);
                 return;
         }
         if (events & EPOLLOUT && c->out_used) {
-                if (!flush_out(c)) {
-                        lost(c);
+                if (!connection_flush(c)) {
+                        connection_lost(c);
                         return;
                 }
-                if (c->phase == CONNECTION_LINGER && !c->out_used && c->inner < 0)
-                        linger(c);
+                if (!c->out_used && c->inner >= 0)
+                        connection_relay(c);
+                else if (!c->out_used && c->phase == CONNECTION_LINGER)
+                        connection_linger(c);
         }
         if (!c->dead && events & EPOLLRDHUP && !c->half_closed) {
                 c->half_closed = true;
@@ -399,21 +198,21 @@ static void on_socket(void *data, int fd, uint32_t events) {
         }
         if (!c->dead && events & EPOLLIN) {
                 if (c->phase == CONNECTION_LINGER)
-                        discard_input(c);
+                        connection_discard_input(c);
                 else if (c->phase != CONNECTION_REPLY)
                         read_input(c);
         }
-        watch(c);
+        connection_watch(c);
 }
 
 static void on_inner(void *data, int fd, uint32_t events) {
         struct front_connection *c = data;
         (void)fd;
         if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-                relay(c);
+                connection_relay(c);
         if (!c->dead && events & EPOLLOUT && c->phase == CONNECTION_BODY) {
                 pump_body(c);
-                watch(c);
+                connection_watch(c);
         }
 }
 
@@ -424,36 +223,51 @@ void front_body_done(struct front_connection *c) {
                 return;
         c->phase = CONNECTION_REPLY;
         c->deadline_ns = 0; /* not before: should libmicrohttpd wait for more than the guard found, this ends it */
-        watch(c);
+        connection_watch(c);
 }
 
 static void on_kick(void *data) {
         struct front_connection *c = data;
         c->kick = NULL;
-        relay(c);
-        if (c->dead || c->phase != CONNECTION_IDLE)
+        connection_relay(c);
+        if (c->dead || c->phase != CONNECTION_IDLE || c->reply_left)
                 return;
         if (c->front->draining)
-                finish(c);
+                connection_finish(c);
         else
                 process_input(c);
 }
 
+static void kick(struct front_connection *c) {
+        if (!c->kick)
+                loop_add_timer(c->front->api->loop, 0, on_kick, c, &c->kick);
+}
+
+/*
+ * The next request begins when the answer to this one has been passed on whole: what the front itself may have to say
+ * to the next one must not get into the middle of this.
+ */
 void front_request_done(struct front_connection *c) {
-        /* In the middle of a body it has answered early: it will close, and relay() sees that. */
+        /* In the middle of a body it has answered early: it will close, and connection_relay() sees that. */
         if (c->dead || c->phase != CONNECTION_REPLY)
                 return;
         c->phase = CONNECTION_IDLE;
+        c->reply_left = true;
         c->deadline_ns = clock_now_ns() + IDLE_NS;
-        if ((c->in_used || c->input_ended || c->front->draining) && !c->kick)
-                loop_add_timer(c->front->api->loop, 0, on_kick, c, &c->kick);
-        watch(c);
+        kick(c);
+        connection_watch(c);
+}
+
+void connection_all_relayed(struct front_connection *c) {
+        if (!c->reply_left)
+                return;
+        c->reply_left = false;
+        if (c->phase == CONNECTION_IDLE && (c->in_used || c->input_ended || c->front->draining))
+                kick(c);
 }
 
 void connection_drain(struct front_connection *c) {
-        if (c->phase == CONNECTION_IDLE)
-                relay(c);
-        if (!c->dead && c->phase == CONNECTION_IDLE && !c->out_used)
+        if (c->phase == CONNECTION_IDLE && !c->reply_left)
                 connection_close(c);
 }
 
@@ -472,14 +286,14 @@ static void ask_whether_there(struct front_connection *c, uint64_t now) {
         c->ask_ns = now + ASK_AGAIN_NS;
         if (!may_be_gone(c))
                 return;
-        if (possible ? !send_out(c, question, sizeof(question) - 1) : c->half_closed)
-                lost(c);
+        if (possible ? !connection_send(c, question, sizeof(question) - 1) : c->half_closed)
+                connection_lost(c);
 }
 
 void connection_sweep(struct front_connection *c, uint64_t now) {
         if (c->stall_deadline_ns && now >= c->stall_deadline_ns) {
                 front_count_refusal(c->front, "stalled");
-                lost(c);
+                connection_lost(c);
                 return;
         }
         if (c->phase == CONNECTION_REPLY && now >= c->ask_ns && channel_is_waiting(c->channel)) {
@@ -489,11 +303,11 @@ void connection_sweep(struct front_connection *c, uint64_t now) {
         if (!c->deadline_ns || now < c->deadline_ns)
                 return;
         if (c->reply_begun)
-                lost(c);
+                connection_lost(c);
         else if (c->phase != CONNECTION_IDLE && c->phase != CONNECTION_LINGER)
-                refuse(c, HTTP_REQUEST_TIMEOUT,
-                       "Headers and body did not arrive within the time for a request "
-                       "(SANDBOX_REQUEST_TIMEOUT_SECONDS).");
+                connection_refuse(c, HTTP_REQUEST_TIMEOUT,
+                                  "Headers and body did not arrive within the time for a request "
+                                  "(SANDBOX_REQUEST_TIMEOUT_SECONDS).");
         else
                 connection_close(c);
 }

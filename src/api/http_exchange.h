@@ -1,5 +1,6 @@
 /*
- * One request and its answer, as http_server.c, http_reply.c and http_stream.c share it. Private to them.
+ * One request and its answer, as http_server.c, http_exchange.c, http_reply.c and http_stream.c share it. Private to
+ * them.
  *
  * Runs in the api process.
  *
@@ -17,10 +18,33 @@
 #include "api/http.h"
 #include "api/http_error.h"
 
-struct http_channel;
-struct http_server;
+struct api;
+struct front;
+struct front_connection;
+struct loop_source;
 
 #define REPLY_HEADERS_MAX 4
+
+/* libmicrohttpd and all that goes through it. */
+struct http_server {
+        struct api *api;
+        struct MHD_Daemon *daemon;
+        struct front *front;
+        struct loop_source *source, *timer;
+        uint64_t body_bytes, body_bytes_max; /* of all requests together */
+        unsigned suspended;                  /* exchanges */
+        struct http_channel **by_fd;         /* by libmicrohttpd's end of the socket pair */
+        size_t by_fd_count;
+};
+
+/* One connection inside. */
+struct http_channel {
+        struct http_server *server;
+        struct front_connection *front_connection; /* NULL once that is gone */
+        struct http_exchange *exchange;            /* that libmicrohttpd is working on */
+        int fd;
+        bool open; /* libmicrohttpd has not closed it yet */
+};
 
 struct notice {
         http_notice_fn call;
@@ -64,11 +88,20 @@ static inline struct http_exchange *exchange_of(const struct http_request *reque
         return (struct http_exchange *)(uintptr_t)request;
 }
 
-/* http_server.c */
+/* http_server.c: has libmicrohttpd look at its connections, from the loop. */
+void http_server_run_soon(struct http_server *server);
+
+/* http_exchange.c: what libmicrohttpd calls, with its types. */
+enum MHD_Result exchange_on_request(void *data, struct MHD_Connection *connection, const char *url, const char *method,
+                                    const char *version, const char *bytes, size_t *length, void **context);
+void exchange_on_completed(void *data, struct MHD_Connection *connection, void **context,
+                           enum MHD_RequestTerminationCode code);
 void exchange_suspend(struct http_exchange *exchange);
 void exchange_resume(struct http_exchange *exchange);
 /* The terminal call was made: lets libmicrohttpd go on, or frees what nobody needs any more. */
 void exchange_end(struct http_exchange *exchange);
+/* The client is gone: tells the handler, once. */
+void exchange_tell_gone(struct http_exchange *exchange);
 
 /* http_reply.c: puts the common headers on a response and makes it the exchange's. Takes it; NULL: out of memory. */
 void exchange_set_response(struct http_exchange *exchange, unsigned status, struct MHD_Response *response,

@@ -1,50 +1,23 @@
-/* libmicrohttpd on our loop, and the way of a request through it; see http_server.h. */
+/* libmicrohttpd on our loop, fed with channels by the front; see http_server.h and http_channel.h. */
 #include "api/http_server.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "api/api.h"
-#include "api/auth.h"
 #include "api/http_channel.h"
 #include "api/http_exchange.h"
 #include "api/http_front.h"
-#include "api/metrics.h"
-#include "api/routes.h"
 #include "base/cleanup.h"
 #include "base/config.h"
-#include "base/log.h"
 #include "base/loop.h"
-#include "store/key.h"
 
 #define BODIES_BYTES_MAX (UINT64_C(256) << 20) /* of all requests together, or one body if that may be larger */
 #define CONNECTION_MEMORY 65536                /* libmicrohttpd's, for one: holds a head of GUARD_HEAD_MAX easily */
 #define CONNECTIONS_INSIDE_MAX 4096
-
-struct http_server {
-        struct api *api;
-        struct MHD_Daemon *daemon;
-        struct front *front;
-        struct loop_source *source, *timer;
-        uint64_t body_bytes, body_bytes_max;
-        unsigned suspended;
-        struct http_channel **by_fd;
-        size_t by_fd_count;
-};
-
-struct http_channel {
-        struct http_server *server;
-        struct front_connection *front_connection; /* NULL once that is gone */
-        struct http_exchange *exchange;            /* that libmicrohttpd is working on */
-        int fd;
-        bool open; /* libmicrohttpd has not closed it yet */
-};
 
 static void run(struct http_server *server);
 
@@ -54,7 +27,7 @@ static void on_timer(void *data) {
         run(server);
 }
 
-static void run_soon(struct http_server *server) {
+void http_server_run_soon(struct http_server *server) {
         loop_remove(server->api->loop, &server->timer);
         loop_add_timer(server->api->loop, 0, on_timer, server, &server->timer);
 }
@@ -83,17 +56,9 @@ struct http_channel *channel_open(struct http_server *server, int fd, struct fro
         return NULL;
 }
 
-static void tell_gone(struct http_exchange *exchange) {
-        if (exchange->gone)
-                return;
-        exchange->gone = true;
-        if (exchange->handed && !exchange->ended && exchange->on_gone.call)
-                exchange->on_gone.call(&exchange->request, exchange->on_gone.data);
-}
-
 void channel_client_gone(struct http_channel *channel) {
         if (channel->exchange)
-                tell_gone(channel->exchange);
+                exchange_tell_gone(channel->exchange);
 }
 
 bool channel_is_waiting(const struct http_channel *channel) {
@@ -103,11 +68,6 @@ bool channel_is_waiting(const struct http_channel *channel) {
 void channel_detach(struct http_channel *channel) {
         channel->front_connection = NULL;
         free_if_unused(channel);
-}
-
-static struct http_channel *channel_of(struct MHD_Connection *connection) {
-        const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-        return info ? info->socket_context : NULL;
 }
 
 static void on_connection(void *data, struct MHD_Connection *connection, void **context,
@@ -122,296 +82,6 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
                 channel->open = false;
                 free_if_unused(channel);
         }
-}
-
-/* ---- exchanges */
-
-static void count_body(struct http_exchange *exchange, size_t size) {
-        struct http_server *server = exchange->server;
-        server->body_bytes += size - exchange->body_size;
-        exchange->body_size = size;
-        metrics_set(server->api->metrics, METRIC_BODY_BYTES, (double)server->body_bytes);
-}
-
-void http_release_body(struct http_request *request) {
-        struct http_exchange *exchange = exchange_of(request);
-        free(TAKE_PTR(exchange->body));
-        count_body(exchange, 0);
-        request->body = "";
-        request->body_length = 0;
-}
-
-static void exchange_free(struct http_exchange *exchange) {
-        http_release_body(&exchange->request);
-        if (exchange->response)
-                MHD_destroy_response(exchange->response);
-        for (size_t i = 0; i < exchange->header_count; i++)
-                free(exchange->headers[i].value);
-        stream_deinit(&exchange->stream);
-        free(exchange->target);
-        free(exchange->params);
-        free(exchange);
-}
-
-void exchange_suspend(struct http_exchange *exchange) {
-        exchange->suspended = true;
-        exchange->server->suspended++;
-        MHD_suspend_connection(exchange->connection);
-}
-
-/* With a loop that is not its own, libmicrohttpd looks at resumed connections only when it is run. */
-void exchange_resume(struct http_exchange *exchange) {
-        struct http_server *server = exchange->server;
-        if (!exchange->suspended)
-                return;
-        exchange->suspended = false;
-        server->suspended--;
-        MHD_resume_connection(exchange->connection);
-        run_soon(server);
-}
-
-void exchange_end(struct http_exchange *exchange) {
-        assert(!exchange->ended);
-        exchange->ended = true;
-        if (exchange->connection)
-                exchange_resume(exchange);
-        else
-                exchange_free(exchange);
-}
-
-static struct http_exchange *exchange_new(struct http_channel *channel, struct MHD_Connection *connection,
-                                          const char *method) {
-        const struct front_head *head = front_connection_head(channel->front_connection);
-        struct http_exchange *exchange = calloc(1, sizeof(*exchange));
-        if (!exchange)
-                return NULL;
-        exchange->server = channel->server;
-        exchange->target = strdup(head->target);
-        exchange->params = malloc(strlen(head->target) + 1);
-        if (!exchange->target || !exchange->params) {
-                exchange_free(exchange);
-                return NULL;
-        }
-        exchange->target[strcspn(exchange->target, "?")] = '\0';
-        snprintf(exchange->client, sizeof(exchange->client), "%s", front_connection_client(channel->front_connection));
-        exchange->channel = channel;
-        exchange->connection = connection;
-        exchange->request = (struct http_request){
-                .method = method,
-                .path = exchange->target,
-                .body = "",
-                .client = exchange->client,
-                .received_ns = head->received_ns,
-        };
-        http_new_id(exchange->request.id);
-        channel->exchange = exchange;
-        return exchange;
-}
-
-const char *http_query(const struct http_request *request, const char *name) {
-        struct http_exchange *exchange = exchange_of(request);
-        const char *value = NULL;
-        size_t length;
-        if (!exchange->connection || MHD_lookup_connection_value_n(exchange->connection, MHD_GET_ARGUMENT_KIND, name,
-                                                                   strlen(name), &value, &length) != MHD_YES)
-                return NULL;
-        return value ? value : "";
-}
-
-const char *http_header(const struct http_request *request, const char *name) {
-        struct http_exchange *exchange = exchange_of(request);
-        return exchange->connection ? MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name) : NULL;
-}
-
-void http_on_disconnect(struct http_request *request, http_notice_fn call, void *data) {
-        exchange_of(request)->on_gone = (struct notice){.call = call, .data = data};
-}
-
-bool http_is_gone(const struct http_request *request) {
-        return exchange_of(request)->gone;
-}
-
-/* ---- admission: everything that can be told before the body is read */
-
-static bool admit_route(struct http_exchange *exchange) {
-        struct http_request *request = &exchange->request;
-        char allow[ROUTE_ALLOW_BYTES];
-        switch (route_find(request->method, request->path, &request->route, exchange->params, request->params, allow)) {
-        case ROUTE_FOUND:
-                return true;
-        case ROUTE_UNKNOWN:
-                http_reply_error(request, HTTP_NOT_FOUND, NULL, "There is no such path.");
-                return false;
-        case ROUTE_WRONG_METHOD:
-                http_reply_header(request, "Allow", allow);
-                http_reply_error(request, HTTP_METHOD_NOT_ALLOWED, NULL, "This path allows only: %s.", allow);
-                return false;
-        }
-        return false;
-}
-
-static bool admit_body(struct http_exchange *exchange, const struct front_head *head) {
-        struct http_request *request = &exchange->request;
-        size_t limit = (size_t)exchange->server->api->config->body_max_bytes;
-        exchange->body_max = request->route->body_max < limit ? request->route->body_max : limit;
-        if (!head->has_body || head->content_length <= exchange->body_max)
-                return true;
-        if (exchange->body_max == ROUTE_BODY_NONE)
-                http_reply_error(request, HTTP_TOO_LARGE, NULL, "This endpoint takes no body.");
-        else
-                http_reply_error(request, HTTP_TOO_LARGE, NULL,
-                                 "The body has %llu bytes; at most %zu are allowed here%s.",
-                                 (unsigned long long)head->content_length, exchange->body_max,
-                                 exchange->body_max == limit ? " (SANDBOX_BODY_MAX_BYTES)" : "");
-        return false;
-}
-
-static void admit(struct http_exchange *exchange, const struct front_head *head) {
-        const char *query = strchr(head->target, '?');
-        if (query && strstr(query, KEY_PREFIX))
-                http_reply_error(&exchange->request, HTTP_INVALID_REQUEST, NULL,
-                                 "A key must never stand in an address, where logs keep it: send it in the header "
-                                 "\"Authorization: Bearer KEY\", and replace this one.");
-        else if (admit_route(exchange) &&
-                 auth_admit(exchange->server->api->auth, &exchange->request, exchange->request.route->scope))
-                admit_body(exchange, head);
-}
-
-/* ---- the body */
-
-/* Grows by doubling with what has really come, so that a header alone reserves nothing. */
-static bool grow_body(struct http_exchange *exchange, size_t needed) {
-        struct http_server *server = exchange->server;
-        size_t size = exchange->body_size ? exchange->body_size : 4096;
-        while (size < needed)
-                size *= 2;
-        if (size > exchange->body_max + 1)
-                size = exchange->body_max + 1;
-        if (server->body_bytes + (size - exchange->body_size) > server->body_bytes_max)
-                return false;
-        char *body = realloc(exchange->body, size);
-        if (!body)
-                return false;
-        exchange->body = body;
-        count_body(exchange, size);
-        return true;
-}
-
-static bool take_body(struct http_exchange *exchange, const char *bytes, size_t length) {
-        struct http_request *request = &exchange->request;
-        struct front_connection *front_connection = exchange->channel->front_connection;
-        size_t used = request->body_length;
-        if (!front_connection)
-                return false;
-        if (length > exchange->body_max - used) {
-                char message[128];
-                snprintf(message, sizeof(message), "The body is larger than the %zu bytes that are allowed here.",
-                         exchange->body_max);
-                front_refuse(front_connection, HTTP_TOO_LARGE, message);
-                return false;
-        }
-        if (used + length + 1 > exchange->body_size && !grow_body(exchange, used + length + 1)) {
-                front_refuse(front_connection, HTTP_OVERLOADED,
-                             "The service holds too many request bodies at the moment; try again.");
-                return false;
-        }
-        memcpy(exchange->body + used, bytes, length);
-        exchange->body[used + length] = '\0';
-        request->body = exchange->body;
-        request->body_length = used + length;
-        return true;
-}
-
-/* ---- what libmicrohttpd calls */
-
-/* Lets a reply go out that is there, or waits for it in suspension. */
-static enum MHD_Result answer(struct http_exchange *exchange) {
-        if (exchange->dropped)
-                return MHD_NO;
-        if (!exchange->response) {
-                exchange_suspend(exchange);
-                return MHD_YES;
-        }
-        exchange->queued = true;
-        return MHD_queue_response(exchange->connection, exchange->status, exchange->response);
-}
-
-static enum MHD_Result begin(struct http_channel *channel, struct MHD_Connection *connection, const char *method,
-                             void **context) {
-        if (!channel || !channel->front_connection)
-                return MHD_NO;
-        const struct front_head *head = front_connection_head(channel->front_connection);
-        struct http_exchange *exchange = exchange_new(channel, connection, method);
-        if (!exchange)
-                return MHD_NO;
-        *context = exchange;
-        admit(exchange, head);
-        /* A refusal now, instead of after the body, spares reading it; libmicrohttpd then closes the connection. */
-        return exchange->response && head->has_body ? answer(exchange) : MHD_YES;
-}
-
-static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url, const char *method,
-                                  const char *version, const char *bytes, size_t *length, void **context) {
-        struct http_exchange *exchange = *context;
-        (void)data, (void)url, (void)version;
-        if (!exchange)
-                return begin(channel_of(connection), connection, method, context);
-        if (*length) {
-                if (!exchange->queued && !take_body(exchange, bytes, *length))
-                        return MHD_NO;
-                *length = 0;
-                return MHD_YES;
-        }
-        if (exchange->queued)
-                return MHD_YES;
-        if (!exchange->handed && !exchange->response) {
-                if (exchange->channel->front_connection)
-                        front_body_done(exchange->channel->front_connection);
-                exchange->handed = true;
-                exchange->request.route->handle(exchange->server->api, &exchange->request);
-        }
-        return answer(exchange);
-}
-
-static void account(struct http_exchange *exchange, bool complete) {
-        struct api *api = exchange->server->api;
-        const struct http_request *request = &exchange->request;
-        const char *route = request->route ? request->route->pattern : "none";
-        const char *method = request->route ? request->route->method : "none";
-        uint64_t took = clock_now_ns() - request->received_ns;
-        char status[16] = "none", milliseconds[32];
-
-        if (exchange->queued)
-                snprintf(status, sizeof(status), "%u", exchange->status);
-        snprintf(milliseconds, sizeof(milliseconds), "%.3f", (double)took / (double)NS_PER_MS);
-        metrics_add(api->metrics, METRIC_REQUESTS, 1, route, method, status);
-        metrics_observe_ns(api->metrics, METRIC_REQUEST_SECONDS, took);
-        /* Probes ask every few seconds; who has a key is worth a line. */
-        bool open = !request->route || request->route->scope == ROUTE_OPEN;
-        log_event(open ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, "request", "request", request->id, "client", request->client,
-                  "method", request->method, "route", route, "status", status, "complete", complete ? "yes" : "no",
-                  "ms", milliseconds, "key", log_num(request->auth.key_id), "project", request->auth.project, NULL);
-}
-
-static void on_completed(void *data, struct MHD_Connection *connection, void **context,
-                         enum MHD_RequestTerminationCode code) {
-        struct http_exchange *exchange = *context;
-        struct http_channel *channel;
-        (void)data, (void)connection;
-        if (!exchange)
-                return;
-        *context = NULL;
-        channel = exchange->channel;
-        account(exchange, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
-        channel->exchange = NULL;
-        exchange->channel = NULL;
-        exchange->connection = NULL;
-        if (channel->front_connection)
-                front_request_done(channel->front_connection);
-        if (exchange->ended || !exchange->handed)
-                exchange_free(exchange);
-        else
-                tell_gone(exchange); /* its handler still has it, and ends it */
 }
 
 /* ---- on the loop */
@@ -439,9 +109,9 @@ static int start_daemon(struct http_server *server) {
                 {MHD_OPTION_END, 0, NULL},
         };
         server->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
-                                          NULL, on_request, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
-                                          MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_ARRAY, options,
-                                          MHD_OPTION_END);
+                                          NULL, exchange_on_request, server, MHD_OPTION_NOTIFY_CONNECTION,
+                                          on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, exchange_on_completed,
+                                          server, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
         if (!server->daemon)
                 return -EIO;
         const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);

@@ -582,6 +582,21 @@ def test_large_reply_to_a_slow_reader(wire):
     assert answer.status == 200 and answer.body == b"x" * 8_000_000
 
 
+def test_more_requests_behind_a_large_reply_to_a_slow_reader(wire):
+    with wire.connect() as sock:
+        sock.sendall(post(test="big", close=False) + post(b"abc", close=False))
+        data = b""
+        for _ in range(4):
+            time.sleep(0.3)
+            data += sock.recv(1 << 18)
+        while not data.endswith(b'{"length":3}'):
+            data += sock.recv(1 << 20)
+        sock.sendall(request("/healthz"))
+        answers = split_answers(data + read_all(sock))
+    assert [answer.status for answer in answers] == [200, 200, 200]
+    assert answers[0].body == b"x" * 8_000_000
+
+
 def unchunk_first(data):
     """The body, and what follows it."""
     body = b""
