@@ -7,12 +7,18 @@
  * Every frame is a `struct frame` followed by `length` bytes of payload. Integers are little-endian (the only byte order
  * this software runs on).
  *
- * CLAIM CHANNEL, api process ↔ runner (Python, in the sandbox; src/template/python/runner.py)
+ * CLAIM CHANNEL, api process ↔ runner (Python, in the sandbox; src/template/python/sandbox_runner/)
  *   → FRAME_CODE     once. Payload: the source, UTF-8. The first byte carries one descriptor (SCM_RIGHTS): the snippet's
  *                    standard input, a sealed memfd at offset 0, or /dev/null.
  *   ← FRAME_STARTED  empty; sent right before the first instruction of the snippet
  *   ← FRAME_RESULT   a JSON object that maps MIME types to strings (base64 for binary ones): a shown figure, or the value
  *                    of the last expression. At most RESULT_FRAME_BYTES each, RESULTS_MAX a run.
+ *   In a session, which the first frame decides:
+ *   → FRAME_CELL     instead of FRAME_CODE, and again after each FRAME_CELL_END. The first byte carries CELL_FDS
+ *                    descriptors: the call's standard input, and the write ends of its own stdout and stderr pipes, so
+ *                    that nothing of an earlier call can be taken for output of this one.
+ *   ← FRAME_STARTED, FRAME_RESULT as above, for each call
+ *   ← FRAME_CELL_END payload: struct cell_end. The call is over, its output is written; the interpreter waits for the next
  *
  * WORK CHANNEL, api process ↔ init of the room (C, pid 1 in the sandbox, as the sandbox's user; src/init/)
  *   before the claim, only if the run has input files:
@@ -24,6 +30,15 @@
  *   ← FRAME_FILE     payload: struct file_head, the name, then the content: a regular file, new or changed
  *   ← FRAME_SKIPPED  payload: struct file_head (reason set), the name: something that is not handed over
  *   ← FRAME_FILES_END  payload: struct files_end
+ *   In a session:
+ *   → FRAME_INPUT … FRAME_INPUTS_END  before any call; an input takes the place of a file of its name. FRAME_INPUTS_END
+ *                    may carry `uint32_t flags`: with INPUTS_RESTORED these files are old, and are handed over only once
+ *                    they have been changed again
+ *   → FRAME_COLLECT  empty: the call is over, its processes may live on. Answered by FRAME_FILE …, FRAME_FILES_END, with
+ *                    what has changed since the last answer (told by ctime, which nobody in the room can set back). A
+ *                    file that is changed or cut short while it is read is handed over as it then is, and again next time
+ *   When the main process dies, the frames above come as if asked for, once everything else in the room is dead too; the
+ *   channel stays open if the room is kept.
  *
  * Names are paths below the working directory: bytes without NUL, not necessarily UTF-8, no leading slash, no "." or
  * ".." component. Init walks in sorted order (bytewise, per folder), so that limits cut at the same place every time.
@@ -36,6 +51,8 @@ enum frame_type {
         FRAME_CODE = 1,
         FRAME_STARTED,
         FRAME_RESULT,
+        FRAME_CELL,
+        FRAME_CELL_END,
 
         FRAME_INPUT = 32,
         FRAME_INPUTS_END,
@@ -43,6 +60,15 @@ enum frame_type {
         FRAME_FILE,
         FRAME_SKIPPED,
         FRAME_FILES_END,
+        FRAME_COLLECT,
+};
+
+enum { CELL_FD_STDIN, CELL_FD_STDOUT, CELL_FD_STDERR, CELL_FDS };
+
+enum inputs_flags { INPUTS_RESTORED = 1 };
+
+struct cell_end {
+        int32_t exit_code; /* as a script's: 0, 1 after an exception, what was given to sys.exit() */
 };
 
 struct frame {

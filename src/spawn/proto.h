@@ -12,12 +12,16 @@
  *
  * Life of a sandbox:   CREATE → READY (parked) → CLAIM → EXITED
  *                      CREATE → CREATE_FAILED          READY → EXITED (a parked one died, or was KILLed)
+ *
+ * Life of a session:   READY → CLAIM (SPAWN_CLAIM_SESSION) → REST → RESTED → CLAIM → REST → RESTED … → KILL → EXITED
+ *   When the main process dies, or is killed at the end of a call's time, the room stays with all its files: EXITED says
+ *   `room_kept`. Then RENEW puts a fresh process into it (READY, under a new id), or KILL ends it.
  */
 #pragma once
 
 #include <stdint.h>
 
-#define SPAWN_PROTOCOL_VERSION 1
+#define SPAWN_PROTOCOL_VERSION 2
 
 /* Limits of one snippet sandbox. Both sides know them; the spawner enforces them, the api process reports them. */
 #define SANDBOX_MEMORY_BYTES (UINT64_C(512) << 20)
@@ -36,15 +40,23 @@
 enum spawn_type {
         /* api → spawner */
         SPAWN_CREATE = 1, /* request: chosen by the caller, comes back; profile */
-        SPAWN_CLAIM,      /* sandbox; timeout_ms: the clock starts now */
+        SPAWN_CLAIM,      /* sandbox, parked or resting; timeout_ms: the clock starts now; flags: enum spawn_claim_flags */
         SPAWN_KILL,       /* sandbox; reason: SPAWN_END_OUTPUT, SPAWN_END_CANCELLED or SPAWN_END_RETIRED */
+        SPAWN_REST,       /* sandbox, of a session: the call is over, the clock stops */
+        SPAWN_RENEW,      /* request; sandbox: one that EXITED with `room_kept` */
 
         /* spawner → api */
         SPAWN_HELLO = 64,    /* version, max_sandboxes: the first message */
         SPAWN_READY,         /* request, sandbox; SPAWN_READY_FDS descriptors in the order of enum spawn_ready_fd */
         SPAWN_CREATE_FAILED, /* request; step (enum sandbox_step of sandbox/steps.h), error: a positive errno */
-        SPAWN_EXITED,        /* sandbox; reason, wait_status, cpu_us, memory_peak: it is gone, its descriptors are at end */
+        SPAWN_EXITED,        /* sandbox; reason, wait_status, cpu_us, memory_peak: it is gone, its descriptors are at end,
+                                but for SPAWN_FD_WORK if the room is kept (room_kept) */
         SPAWN_TEMPLATE,      /* template_state, template_generation: news of the fork server */
+        SPAWN_RESTED,        /* sandbox; cpu_us of the call, memory_peak: answers REST */
+};
+
+enum spawn_claim_flags {
+        SPAWN_CLAIM_SESSION = 1, /* more calls may follow; the room outlives its main process, unless KILLed as RETIRED */
 };
 
 enum spawn_profile {
@@ -58,18 +70,22 @@ enum spawn_end {
         SPAWN_END_MEMORY,    /* the kernel killed a process of it for memory */
         SPAWN_END_OUTPUT,    /* KILLed by the api process: too much output */
         SPAWN_END_CANCELLED, /* KILLed by the api process: nobody waits for it any more */
-        SPAWN_END_RETIRED,   /* KILLed while parked: too old, or the service stops */
+        SPAWN_END_RETIRED,   /* KILLed while parked or resting: too old, a session's end, or the service stops */
         SPAWN_END_LOST,      /* its room died, or the spawner could not go on with it */
 };
 
 enum spawn_template_state { SPAWN_TEMPLATE_STARTING = 1, SPAWN_TEMPLATE_SERVING, SPAWN_TEMPLATE_FAILED };
 
-/* Descriptors of SPAWN_READY, in this order. All are close-on-exec and owned by the receiver. */
+/*
+ * Descriptors of SPAWN_READY, in this order. All are close-on-exec and owned by the receiver. A renewed sandbox comes
+ * with SPAWN_RENEWED_FDS of them: the room's work channel is the receiver's already.
+ */
 enum spawn_ready_fd {
         SPAWN_FD_CLAIM,  /* stream socket to the runner in the sandbox: frames.h, "claim channel" */
-        SPAWN_FD_WORK,   /* stream socket to the room's init: frames.h, "work channel" */
         SPAWN_FD_STDOUT, /* read end of a pipe */
         SPAWN_FD_STDERR, /* read end of a pipe */
+        SPAWN_RENEWED_FDS,
+        SPAWN_FD_WORK = SPAWN_RENEWED_FDS, /* stream socket to the room's init: frames.h, "work channel" */
         SPAWN_READY_FDS
 };
 
@@ -89,6 +105,8 @@ struct spawn_message {
         int32_t wait_status; /* as waitpid(2) gives it; meaningless if the main process never ran */
         uint32_t step;
         int32_t error;
+        uint32_t flags;     /* enum spawn_claim_flags */
+        uint32_t room_kept; /* 0 or 1 */
         uint64_t cpu_us; /* since CLAIM, all processes */
         uint64_t memory_peak;
         uint32_t max_sandboxes;
@@ -97,4 +115,4 @@ struct spawn_message {
         uint64_t template_forks; /* made by this generation so far */
 };
 
-_Static_assert(sizeof(struct spawn_message) == 96, "the layout is the contract: no padding, no surprises");
+_Static_assert(sizeof(struct spawn_message) == 104, "the layout is the contract: no padding, no surprises");

@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "store/key.h"
 
-enum { STORE_E_NOT_FOUND = 1, STORE_E_EXISTS = 2 };
+enum { STORE_E_NOT_FOUND = 1, STORE_E_EXISTS, STORE_E_CONFLICT, STORE_E_FULL };
 
 #define STORE_NAME_MAX 64
 #define STORE_ID_MAX 40

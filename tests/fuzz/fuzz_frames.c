@@ -80,6 +80,10 @@ static void turn(struct loop *loop) {
         loop_run(loop);
 }
 
+static bool is_socket(int which) {
+        return which == SPAWN_FD_CLAIM || which == SPAWN_FD_WORK;
+}
+
 static void play(struct loop *loop, struct run *run, int ends[SPAWN_READY_FDS], const uint8_t *bytes, size_t length) {
         for (size_t at = 0; at + 2 <= length && run->machine.state != RUN_DONE && requeues == 0;) {
                 uint8_t where = bytes[at] % 6;
@@ -92,7 +96,7 @@ static void play(struct loop *loop, struct run *run, int ends[SPAWN_READY_FDS], 
                 if (where == 5)
                         return;
                 part = part < length - at ? part : length - at;
-                ssize_t put = where < 2 ? send(ends[where], bytes + at, part, MSG_NOSIGNAL | MSG_DONTWAIT)
+                ssize_t put = is_socket(where) ? send(ends[where], bytes + at, part, MSG_NOSIGNAL | MSG_DONTWAIT)
                                         : write(ends[where], bytes + at, part);
                 (void)put;
                 at += part;
@@ -115,7 +119,7 @@ static void run_one(const uint8_t *bytes, size_t length, bool with_inputs) {
         if (loop_new(&loop) < 0)
                 abort();
         for (int i = 0; i < SPAWN_READY_FDS; i++) {
-                int r = i < SPAWN_FD_STDOUT ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair)
+                int r = is_socket(i) ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair)
                                             : pipe2(pair, O_NONBLOCK);
                 if (r < 0)
                         abort();
