@@ -229,7 +229,7 @@ int json_decode(json_t *object, const char *where, const struct json_field *fiel
                 json_t *value = json_object_get(object, fields[i].name);
                 char name[sizeof(e->field)];
                 snprintf(name, sizeof(name), "%s%s", where, fields[i].name);
-                if (json_is_null(value) && fields[i].want != JSON_WANT_ANY)
+                if (json_is_null(value) && fields[i].null_allowed)
                         value = NULL;
                 if (fields[i].value)
                         *fields[i].value = value;

@@ -3,7 +3,7 @@
  *
  * Runs in the api process; the bytes come from the network. Refused, each with a message that says what and where:
  * duplicate keys, invalid UTF-8, lone surrogates, nesting deeper than JSON_DEPTH_MAX, more than JSON_VALUES_MAX values,
- * unknown fields, wrong types, NUL in strings, values out of range. `null` for an optional field counts as left out.
+ * unknown fields, wrong types, NUL in strings, values out of range, `null` for a field that does not say that it may be null.
  */
 #pragma once
 
@@ -32,6 +32,7 @@ struct json_field {
         const char *name;
         enum json_want want;
         bool required;
+        bool null_allowed;    /* `null` counts as left out; a wrong type otherwise */
         bool nul_allowed;     /* strings: "\u0000" is refused otherwise */
         bool above_min;       /* numbers: `min` itself is out of range */
         double min, max;      /* both 0: no bound. Numbers: the value; strings: length in bytes; arrays: members */

@@ -34,5 +34,5 @@ CASES = [
     *[case(f"a limit of {limit!r} is refused", "print(1)", "mozilla-ai/otari #1433" if index == 0 else None, {"timeout_s": limit}, status=400, message_has=["timeout_s", "60"])
       for index, limit in enumerate([61, 0, -1, 60000, 60.001])],
     *[case(f"a limit of {limit!r} is of the wrong type", "print(1)", None, {"timeout_s": limit}, status=400, message_has="timeout_s")
-      for limit in ("ten", "10", [1], {"s": 1}, True)],
+      for limit in (None, "ten", "10", [1], {"s": 1}, True)],
 ]
