@@ -65,7 +65,7 @@ static struct engine_sandbox *sandbox_of(struct engine *engine, const struct run
 
 static void host_claim(void *data, struct run *run) {
         struct engine *engine = data;
-        spawn_claim(engine->client, run->sandbox, run->setup.request->timeout_ms);
+        spawn_claim(engine->client, run->sandbox, run->setup.request->timeout_ms, 0);
 }
 
 static void host_overflow(void *data, struct run *run) {

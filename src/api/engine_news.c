@@ -11,6 +11,7 @@
 #include "api/api.h"
 #include "api/engine_private.h"
 #include "api/metrics.h"
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "sandbox/steps.h"
 
@@ -26,7 +27,7 @@ static void on_ready(void *data, uint64_t request, struct sandbox_id id, const i
         if (!sandbox) {
                 log_error("a sandbox cannot be taken over", "request", log_num((long long)request));
                 for (int i = 0; i < SPAWN_READY_FDS; i++)
-                        close(fds[i]);
+                        close_fd(&(int){fds[i]});
                 spawn_kill(engine->client, id, SPAWN_END_RETIRED);
                 if (engine->pool.creating > 0)
                         pool_failed(&engine->pool, clock_now_ns());
@@ -89,6 +90,14 @@ static void on_template(void *data, const struct spawn_template_news *news) {
         engine_pump(engine);
 }
 
+/* Only a session rests. */
+static void on_rested(void *data, struct sandbox_id sandbox, uint64_t cpu_us, uint64_t memory_peak) {
+        (void)data;
+        (void)sandbox;
+        (void)cpu_us;
+        (void)memory_peak;
+}
+
 static void on_lost(void *data, const char *why) {
         struct engine *engine = data;
         api_quit(engine->api, EXIT_FAILURE, why);
@@ -100,5 +109,6 @@ const struct spawn_handler engine_spawn_handler = {
         .on_failed = on_failed,
         .on_exited = on_exited,
         .on_template = on_template,
+        .on_rested = on_rested,
         .on_lost = on_lost,
 };

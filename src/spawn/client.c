@@ -15,8 +15,8 @@
 #include "base/log.h"
 
 /*
- * Requests that the socket has not taken yet. A sandbox has at most three in its life and their number is bounded, so a
- * full outbox means that the spawner has stopped reading.
+ * Requests that the socket has not taken yet. A sandbox has at most three in its life or for each call of a session,
+ * and the numbers of both are bounded, so a full outbox means that the spawner has stopped reading.
  */
 #define OUTBOX_MAX 4096
 /* Messages read in one go, so that news from the spawner cannot starve the rest of the loop. */
@@ -42,19 +42,13 @@ static void lose(struct spawn_client *client, const char *why) {
         client->handler->on_lost(client->data, why);
 }
 
-/* Descriptors that come with each type; -1: the spawner never sends that type. */
-static int descriptors_of(uint32_t type) {
-        switch (type) {
-        case SPAWN_READY:
-                return SPAWN_READY_FDS;
-        case SPAWN_HELLO:
-        case SPAWN_CREATE_FAILED:
-        case SPAWN_EXITED:
-        case SPAWN_TEMPLATE:
-                return 0;
-        default:
-                return -1;
-        }
+/* May so many descriptors come with this type? */
+static bool descriptors_fit(uint32_t type, size_t count) {
+        return type == SPAWN_READY ? count == SPAWN_READY_FDS || count == SPAWN_RENEWED_FDS : count == 0;
+}
+
+static bool is_news(uint32_t type) {
+        return type >= SPAWN_HELLO && type <= SPAWN_RESTED;
 }
 
 static const char *check(const struct spawn_client *client, const struct spawn_message *message, size_t fd_count) {
@@ -62,28 +56,33 @@ static const char *check(const struct spawn_client *client, const struct spawn_m
                 return "the spawner speaks another version of the protocol: install both programs from one build";
         if (!client->greeted && message->type != SPAWN_HELLO)
                 return "the spawner's first message was not its greeting";
-        int wanted = descriptors_of(message->type);
-        if (wanted < 0)
+        if (!is_news(message->type))
                 return "the spawner sent a message of an unknown type";
-        if ((size_t)wanted != fd_count)
+        if (!descriptors_fit(message->type, fd_count))
                 return "the spawner sent another number of descriptors than the message needs";
         if (message->type == SPAWN_EXITED && (message->reason < SPAWN_END_EXIT || message->reason > SPAWN_END_LOST))
                 return "the spawner gave an unknown reason for the end of a sandbox";
+        if (message->room_kept > (message->type == SPAWN_EXITED ? 1u : 0u))
+                return "the spawner said something else than yes or no of a kept room";
         if (message->type == SPAWN_TEMPLATE &&
             (message->template_state < SPAWN_TEMPLATE_STARTING || message->template_state > SPAWN_TEMPLATE_FAILED))
                 return "the spawner reported an unknown state of the template";
         return NULL;
 }
 
-static void dispatch(struct spawn_client *client, const struct spawn_message *message, const int *fds) {
+static void dispatch(struct spawn_client *client, const struct spawn_message *message, const int *fds,
+                     size_t fd_count) {
         const struct spawn_handler *handler = client->handler;
+        int ready[SPAWN_READY_FDS];
         switch (message->type) {
         case SPAWN_HELLO:
                 client->greeted = true;
                 handler->on_hello(client->data, message->max_sandboxes);
                 break;
         case SPAWN_READY:
-                handler->on_ready(client->data, message->request, message->sandbox, fds);
+                for (size_t i = 0; i < SPAWN_READY_FDS; i++)
+                        ready[i] = i < fd_count ? fds[i] : -1;
+                handler->on_ready(client->data, message->request, message->sandbox, ready);
                 break;
         case SPAWN_CREATE_FAILED:
                 handler->on_failed(client->data, message->request, message->step, message->error);
@@ -95,6 +94,7 @@ static void dispatch(struct spawn_client *client, const struct spawn_message *me
                                                          .wait_status = message->wait_status,
                                                          .cpu_us = message->cpu_us,
                                                          .memory_peak = message->memory_peak,
+                                                         .room_kept = message->room_kept == 1,
                                                  });
                 break;
         case SPAWN_TEMPLATE:
@@ -103,6 +103,9 @@ static void dispatch(struct spawn_client *client, const struct spawn_message *me
                                                            .generation = message->template_generation,
                                                            .forks = message->template_forks,
                                                    });
+                break;
+        case SPAWN_RESTED:
+                handler->on_rested(client->data, message->sandbox, message->cpu_us, message->memory_peak);
                 break;
         }
 }
@@ -129,7 +132,7 @@ static bool receive(struct spawn_client *client) {
                 lose(client, wrong);
                 return false;
         }
-        dispatch(client, &message, fds);
+        dispatch(client, &message, fds, fd_count);
         return !client->lost;
 }
 
@@ -215,12 +218,30 @@ void spawn_create(struct spawn_client *client, uint64_t request, enum spawn_prof
                      });
 }
 
-void spawn_claim(struct spawn_client *client, struct sandbox_id sandbox, uint32_t timeout_ms) {
+void spawn_claim(struct spawn_client *client, struct sandbox_id sandbox, uint32_t timeout_ms, uint32_t flags) {
         post(client, &(struct spawn_message){
                              .type = SPAWN_CLAIM,
                              .version = SPAWN_PROTOCOL_VERSION,
                              .sandbox = sandbox,
                              .timeout_ms = timeout_ms,
+                             .flags = flags,
+                     });
+}
+
+void spawn_rest(struct spawn_client *client, struct sandbox_id sandbox) {
+        post(client, &(struct spawn_message){
+                             .type = SPAWN_REST,
+                             .version = SPAWN_PROTOCOL_VERSION,
+                             .sandbox = sandbox,
+                     });
+}
+
+void spawn_renew(struct spawn_client *client, uint64_t request, struct sandbox_id sandbox) {
+        post(client, &(struct spawn_message){
+                             .type = SPAWN_RENEW,
+                             .version = SPAWN_PROTOCOL_VERSION,
+                             .request = request,
+                             .sandbox = sandbox,
                      });
 }
 

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/loop.h"
@@ -22,6 +23,7 @@ struct spawn_exit {
         int wait_status;
         uint64_t cpu_us;
         uint64_t memory_peak;
+        bool room_kept; /* of a session: RENEW it, or KILL it; SPAWN_FD_WORK is still open */
 };
 
 struct spawn_template_news {
@@ -33,11 +35,16 @@ struct spawn_template_news {
 /* All are called from the loop, with the `data` of spawn_client_new. None may free the client. */
 struct spawn_handler {
         void (*on_hello)(void *data, uint32_t max_sandboxes);
-        /* The SPAWN_READY_FDS descriptors belong to the handler from here on. */
+        /*
+         * The SPAWN_READY_FDS descriptors belong to the handler from here on. The last is -1 if the answer came with
+         * SPAWN_RENEWED_FDS of them: a renewed sandbox, whose work channel the handler has already.
+         */
         void (*on_ready)(void *data, uint64_t request, struct sandbox_id sandbox, const int *fds);
         void (*on_failed)(void *data, uint64_t request, uint32_t step, int error);
         void (*on_exited)(void *data, const struct spawn_exit *end);
         void (*on_template)(void *data, const struct spawn_template_news *news);
+        /* The call is over: what it has used. */
+        void (*on_rested)(void *data, struct sandbox_id sandbox, uint64_t cpu_us, uint64_t memory_peak);
         /* The spawner is gone or talks nonsense. Called once; nothing is called after it. */
         void (*on_lost)(void *data, const char *why);
 };
@@ -52,7 +59,11 @@ void spawn_client_free(struct spawn_client *client);
  * socket is dead the reading side notices and calls on_lost.
  */
 void spawn_create(struct spawn_client *client, uint64_t request, enum spawn_profile profile);
-void spawn_claim(struct spawn_client *client, struct sandbox_id sandbox, uint32_t timeout_ms);
+void spawn_claim(struct spawn_client *client, struct sandbox_id sandbox, uint32_t timeout_ms,
+                 uint32_t flags); /* enum spawn_claim_flags */
+void spawn_rest(struct spawn_client *client, struct sandbox_id sandbox);
+/* Answered as spawn_create is: by on_ready, with a new id, or by on_failed, after which the room is gone. */
+void spawn_renew(struct spawn_client *client, uint64_t request, struct sandbox_id sandbox);
 void spawn_kill(struct spawn_client *client, struct sandbox_id sandbox, enum spawn_end reason);
 
 static inline int sandbox_id_equal(struct sandbox_id a, struct sandbox_id b) {

@@ -134,7 +134,7 @@ static void run_one(const uint8_t *bytes, size_t length, bool with_inputs) {
         for (int i = 0; i < SPAWN_READY_FDS; i++)
                 close(ends[i]);
         if (run->hold == RUN_HAS_SANDBOX)
-                run_sandbox_gone(run, &(struct spawn_exit){run->sandbox, SPAWN_END_EXIT, 0, 0, 0});
+                run_sandbox_gone(run, &(struct spawn_exit){run->sandbox, SPAWN_END_EXIT, 0, 0, 0, false});
         assert(answers + requeues == 1);
         run_free(run);
         loop_free(loop);

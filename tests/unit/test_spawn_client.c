@@ -20,12 +20,13 @@ struct fixture {
         struct loop *loop;
         struct spawn_client *client;
         int spawner; /* the other end */
-        unsigned hellos, readies, failures, exits, templates, losses;
+        unsigned hellos, readies, failures, exits, templates, rests, losses;
         uint32_t max_sandboxes;
         uint64_t request;
         int fds[SPAWN_READY_FDS];
         struct spawn_exit end;
         struct spawn_template_news news;
+        uint64_t rest_cpu_us, rest_memory;
         char why[200];
 };
 
@@ -64,13 +65,22 @@ static void on_template(void *data, const struct spawn_template_news *news) {
         f->news = *news;
 }
 
+static void on_rested(void *data, struct sandbox_id sandbox, uint64_t cpu_us, uint64_t memory_peak) {
+        struct fixture *f = data;
+        f->rests++;
+        assert_true(sandbox_id_equal(sandbox, (struct sandbox_id){1, 2}));
+        f->rest_cpu_us = cpu_us;
+        f->rest_memory = memory_peak;
+}
+
 static void on_lost(void *data, const char *why) {
         struct fixture *f = data;
         f->losses++;
         snprintf(f->why, sizeof(f->why), "%s", why);
 }
 
-static const struct spawn_handler handler = {on_hello, on_ready, on_failed, on_exited, on_template, on_lost};
+static const struct spawn_handler handler = {on_hello,  on_ready,    on_failed, on_exited,
+                                             on_template, on_rested, on_lost};
 
 static void stop_loop(void *data) {
         loop_quit(data, 0);
@@ -152,6 +162,7 @@ static void hands_news_on(void **state) {
         assert_int_equal(f->end.wait_status, 9);
         assert_int_equal(f->end.cpu_us, 10);
         assert_int_equal(f->end.memory_peak, 11);
+        assert_false(f->end.room_kept);
         tell(f,
              (struct spawn_message){.type = SPAWN_TEMPLATE,
                                     .template_state = SPAWN_TEMPLATE_SERVING,
@@ -164,13 +175,60 @@ static void hands_news_on(void **state) {
         assert_int_equal(f->losses, 0);
 }
 
+static void hands_news_of_sessions_on(void **state) {
+        struct fixture *f = *state;
+        const int fds[SPAWN_RENEWED_FDS] = {0, 1, 2};
+        greet(f);
+        tell(f, (struct spawn_message){.type = SPAWN_READY, .request = 8, .sandbox = {1, 2}}, fds, SPAWN_RENEWED_FDS);
+        assert_int_equal(f->readies, 1);
+        for (int i = 0; i < SPAWN_RENEWED_FDS; i++) {
+                assert_true(fcntl(f->fds[i], F_GETFD) & FD_CLOEXEC);
+                close(f->fds[i]);
+        }
+        assert_int_equal(f->fds[SPAWN_FD_WORK], -1); /* the receiver's already */
+        tell(f, (struct spawn_message){.type = SPAWN_RESTED, .sandbox = {1, 2}, .cpu_us = 12, .memory_peak = 13}, NULL,
+             0);
+        assert_int_equal(f->rests, 1);
+        assert_int_equal(f->rest_cpu_us, 12);
+        assert_int_equal(f->rest_memory, 13);
+        tell(f,
+             (struct spawn_message){
+                     .type = SPAWN_EXITED, .sandbox = {1, 2}, .reason = SPAWN_END_EXIT, .room_kept = 1},
+             NULL, 0);
+        assert_int_equal(f->exits, 1);
+        assert_true(f->end.room_kept);
+        assert_int_equal(f->losses, 0);
+}
+
+static void sends_requests_of_sessions(void **state) {
+        struct fixture *f = *state;
+        struct spawn_message message;
+        spawn_claim(f->client, (struct sandbox_id){1, 2}, 20000, SPAWN_CLAIM_SESSION);
+        spawn_rest(f->client, (struct sandbox_id){3, 4});
+        spawn_renew(f->client, 9, (struct sandbox_id){5, 6});
+        assert_int_equal(recv(f->spawner, &message, sizeof(message), 0), sizeof(message));
+        assert_int_equal(message.type, SPAWN_CLAIM);
+        assert_int_equal(message.flags, SPAWN_CLAIM_SESSION);
+        assert_int_equal(recv(f->spawner, &message, sizeof(message), 0), sizeof(message));
+        assert_int_equal(message.type, SPAWN_REST);
+        assert_int_equal(message.version, SPAWN_PROTOCOL_VERSION);
+        assert_int_equal(message.sandbox.high, 3);
+        assert_int_equal(message.sandbox.low, 4);
+        assert_int_equal(recv(f->spawner, &message, sizeof(message), 0), sizeof(message));
+        assert_int_equal(message.type, SPAWN_RENEW);
+        assert_int_equal(message.version, SPAWN_PROTOCOL_VERSION);
+        assert_int_equal(message.request, 9);
+        assert_int_equal(message.sandbox.high, 5);
+        assert_int_equal(message.sandbox.low, 6);
+}
+
 static void sends_requests(void **state) {
         struct fixture *f = *state;
         struct spawn_message message;
         size_t fd_count;
         int fds[FDPASS_MAX];
         spawn_create(f->client, 5, SPAWN_PROFILE_SNIPPET);
-        spawn_claim(f->client, (struct sandbox_id){1, 2}, 20000);
+        spawn_claim(f->client, (struct sandbox_id){1, 2}, 20000, 0);
         spawn_kill(f->client, (struct sandbox_id){1, 2}, SPAWN_END_CANCELLED);
         assert_int_equal(fdpass_recv(f->spawner, &message, sizeof(message), fds, FDPASS_MAX, &fd_count),
                          sizeof(message));
@@ -182,6 +240,7 @@ static void sends_requests(void **state) {
                          sizeof(message));
         assert_int_equal(message.type, SPAWN_CLAIM);
         assert_int_equal(message.timeout_ms, 20000);
+        assert_int_equal(message.flags, 0);
         assert_int_equal(message.sandbox.low, 2);
         assert_int_equal(fdpass_recv(f->spawner, &message, sizeof(message), fds, FDPASS_MAX, &fd_count),
                          sizeof(message));
@@ -256,11 +315,20 @@ static void whatever_is_not_in_the_protocol_is_the_end(void **state) {
                 {{.type = 200}, sizeof(struct spawn_message), 2, true},
                 {{.type = SPAWN_CREATE}, sizeof(struct spawn_message), 0, true},
                 {{.type = SPAWN_READY, .sandbox = {1, 2}}, sizeof(struct spawn_message), 0, true},
-                {{.type = SPAWN_READY, .sandbox = {1, 2}}, sizeof(struct spawn_message), 3, true},
+                {{.type = SPAWN_READY, .sandbox = {1, 2}}, sizeof(struct spawn_message), 2, true},
                 {{.type = SPAWN_READY, .sandbox = {1, 2}}, sizeof(struct spawn_message), 5, true},
                 {{.type = SPAWN_EXITED, .reason = SPAWN_END_EXIT}, sizeof(struct spawn_message), 1, true},
                 {{.type = SPAWN_EXITED, .reason = 0}, sizeof(struct spawn_message), 0, true},
                 {{.type = SPAWN_EXITED, .reason = SPAWN_END_LOST + 1}, sizeof(struct spawn_message), 0, true},
+                {{.type = SPAWN_EXITED, .reason = SPAWN_END_EXIT, .room_kept = 2},
+                 sizeof(struct spawn_message),
+                 0,
+                 true},
+                {{.type = SPAWN_RESTED, .room_kept = 1}, sizeof(struct spawn_message), 0, true},
+                {{.type = SPAWN_RESTED}, sizeof(struct spawn_message), 1, true},
+                {{.type = SPAWN_RESTED}, sizeof(struct spawn_message), 0, false},
+                {{.type = SPAWN_RENEW}, sizeof(struct spawn_message), 0, true},
+                {{.type = SPAWN_REST}, sizeof(struct spawn_message), 0, true},
                 {{.type = SPAWN_TEMPLATE, .template_state = 9}, sizeof(struct spawn_message), 0, true},
         };
         (void)state;
@@ -279,7 +347,7 @@ static void whatever_is_not_in_the_protocol_is_the_end(void **state) {
                 assert_int_equal(fdpass_send(f->spawner, bytes, cases[i].length, fds, cases[i].fds), 0);
                 turn(f);
                 turn(f);
-                if (f->losses != 1 || f->readies + f->exits + f->templates + f->failures > 0)
+                if (f->losses != 1 || f->readies + f->exits + f->templates + f->failures + f->rests > 0)
                         fail_msg("case %zu", i);
                 assert_int_equal(open_descriptors(), before);
                 teardown(&fixture);
@@ -289,7 +357,9 @@ static void whatever_is_not_in_the_protocol_is_the_end(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(hands_news_on, setup, teardown),
+                cmocka_unit_test_setup_teardown(hands_news_of_sessions_on, setup, teardown),
                 cmocka_unit_test_setup_teardown(sends_requests, setup, teardown),
+                cmocka_unit_test_setup_teardown(sends_requests_of_sessions, setup, teardown),
                 cmocka_unit_test_setup_teardown(keeps_what_the_socket_does_not_take, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_spawner_that_does_not_read_is_lost, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_spawner_that_ends_is_lost, setup, teardown),
