@@ -91,6 +91,7 @@ void agent_settings_init(const struct config *config, struct agent_settings *ret
         *ret = (struct agent_settings){
                 .timeout_wanted_ms = (uint32_t)config->execute_timeout_s * MS_PER_S,
                 .timeout_ms = (uint32_t)config->execute_timeout_s * MS_PER_S,
+                .timeout_max_ms = (uint32_t)config->execute_max_timeout_s * MS_PER_S,
         };
 }
 
@@ -98,7 +99,6 @@ int agent_settings_load(struct store *store, const struct config *config, int64_
                         struct agent_settings *ret) {
         struct store_env *env = NULL;
         size_t count = 0;
-        uint32_t max_ms = (uint32_t)config->execute_max_timeout_s * MS_PER_S;
 
         agent_settings_init(config, ret);
         int r = store_env_list(store, project_id, agent, &env, &count);
@@ -109,6 +109,8 @@ int agent_settings_load(struct store *store, const struct config *config, int64_
                         if (strcmp(known[j].name, env[i].name) == 0)
                                 known[j].take(env[i].value, ret);
         store_env_free(env, count);
-        ret->timeout_ms = ret->timeout_wanted_ms < max_ms ? ret->timeout_wanted_ms : max_ms;
+        if (ret->timeout_wanted_ms < ret->timeout_max_ms)
+                ret->timeout_max_ms = ret->timeout_wanted_ms;
+        ret->timeout_ms = ret->timeout_max_ms;
         return 0;
 }

@@ -22,10 +22,9 @@ struct store;
 #define AGENT_TIMEOUT_MAX_S 120
 
 struct agent_settings {
-        bool stateful; /* all runs of one conversation share an interpreter */
-        /* What a run gets that asks for no time limit, and the most that one may ask for: the lower one of the agent's
-         * own limit and the platform's, both bounds included. */
-        uint32_t timeout_ms;
+        bool stateful;              /* all runs of one conversation share an interpreter */
+        uint32_t timeout_ms;        /* of a run that asks for no time limit */
+        uint32_t timeout_max_ms;    /* the most that a run may ask for; with an agent it is the same number */
         uint32_t timeout_wanted_ms; /* the agent's own limit, which the platform's may cut */
 };
 
