@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "api/api.h"
 #include "api/http.h"
 #include "api/json.h"
 #include "api/names.h"
+#include "api/paging.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "run/ids.h"
@@ -19,20 +19,7 @@
 #define PAGE_DEFAULT 100
 #define PAGE_MAX 1000
 
-static void answer_failure(struct http_request *request) {
-        http_reply_error(request, HTTP_INTERNAL, NULL, "The database failed; the service's log says more.");
-}
-
 /* ---- what clients see */
-
-static json_t *time_json(int64_t milliseconds) {
-        time_t seconds = milliseconds / 1000;
-        struct tm utc;
-        char text[32];
-        gmtime_r(&seconds, &utc);
-        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-        return json_string(text);
-}
 
 static json_t *project_json(const struct store_project *project) {
         return json_pack("{s:s, s:o}", "name", project->name, "created_at", time_json(project->created_ms));
@@ -43,53 +30,23 @@ static json_t *key_json(const struct store_key *key) {
                          key->label, "hint", key->hint, "created_at", time_json(key->created_ms));
 }
 
-/* ---- pages: ?limit=N&after=LAST */
-
-struct page {
-        size_t limit;
-        const char *after;
-};
-
-static bool read_page(struct http_request *request, struct page *page) {
-        const char *limit = http_query(request, "limit");
-        const char *after = http_query(request, "after");
-        char *end;
-        page->limit = PAGE_DEFAULT;
-        page->after = after ? after : "";
-        if (!limit)
-                return true;
-        errno = 0;
-        long number = strtol(limit, &end, 10);
-        if (errno || end == limit || *end || number < 1 || number > PAGE_MAX) {
-                http_reply_error(request, HTTP_INVALID_REQUEST, "limit", "limit must be 1 to %d.", PAGE_MAX);
-                return false;
-        }
-        page->limit = (size_t)number;
-        return true;
-}
-
-/* One entry more than the page was asked for: it says that there is a next page. */
-static void answer_page(struct http_request *request, const char *name, json_t *list, const char *next) {
-        http_reply_json(request, 200, json_pack("{s:o, s:s?}", name, list, "next", next));
-}
-
 /* ---- projects */
 
 void admin_handle_projects_list(struct api *api, struct http_request *request) {
         struct page page;
-        if (!read_page(request, &page))
+        if (!page_read(request, PAGE_DEFAULT, PAGE_MAX, &page))
                 return;
         CLEANUP_FREE struct store_project *projects = calloc(page.limit + 1, sizeof(*projects));
         int count = projects ? store_project_list(api->store, page.after, projects, page.limit + 1) : -ENOMEM;
         if (count < 0) {
-                answer_failure(request);
+                answer_store_failure(request);
                 return;
         }
         bool more = (size_t)count > page.limit;
         json_t *list = json_array();
         for (size_t i = 0; i < (more ? page.limit : (size_t)count); i++)
                 json_array_append_new(list, project_json(&projects[i]));
-        answer_page(request, "projects", list, more ? projects[page.limit - 1].name : NULL);
+        page_answer(request, "projects", list, more ? projects[page.limit - 1].name : NULL);
 }
 
 void admin_handle_projects_create(struct api *api, struct http_request *request) {
@@ -111,7 +68,7 @@ void admin_handle_projects_create(struct api *api, struct http_request *request)
                 http_reply_error(request, HTTP_CONFLICT, "name", "There is a project \"%s\" already.",
                                  json_string_value(name));
         else if (r < 0)
-                answer_failure(request);
+                answer_store_failure(request);
         else
                 http_reply_json(request, 201, project_json(&project));
         json_decref(body);
@@ -123,7 +80,7 @@ static bool find_project(struct api *api, struct http_request *request, struct s
         if (r == STORE_E_NOT_FOUND)
                 http_reply_error(request, HTTP_NOT_FOUND, NULL, "There is no project \"%.64s\".", request->params[0]);
         else if (r < 0)
-                answer_failure(request);
+                answer_store_failure(request);
         return r == 0;
 }
 
@@ -138,19 +95,19 @@ void admin_handle_projects_get(struct api *api, struct http_request *request) {
 void admin_handle_keys_list(struct api *api, struct http_request *request) {
         struct store_project project;
         struct page page;
-        if (!find_project(api, request, &project) || !read_page(request, &page))
+        if (!find_project(api, request, &project) || !page_read(request, PAGE_DEFAULT, PAGE_MAX, &page))
                 return;
         CLEANUP_FREE struct store_key *keys = calloc(page.limit + 1, sizeof(*keys));
         int count = keys ? store_key_list(api->store, project.id, page.after, keys, page.limit + 1) : -ENOMEM;
         if (count < 0) {
-                answer_failure(request);
+                answer_store_failure(request);
                 return;
         }
         bool more = (size_t)count > page.limit;
         json_t *list = json_array();
         for (size_t i = 0; i < (more ? page.limit : (size_t)count); i++)
                 json_array_append_new(list, key_json(&keys[i]));
-        answer_page(request, "keys", list, more ? keys[page.limit - 1].public_id : NULL);
+        page_answer(request, "keys", list, more ? keys[page.limit - 1].public_id : NULL);
 }
 
 static int make_key(struct store_key *key, const struct store_project *project, const char *label,
@@ -184,7 +141,7 @@ void admin_handle_keys_create(struct api *api, struct http_request *request) {
                 r = store_key_create(api->store, &key);
         json_decref(body);
         if (r != 0) {
-                answer_failure(request);
+                answer_store_failure(request);
                 return;
         }
         log_info("a key was made", "key", key.public_id, "project", key.project, "request", request->id);
@@ -207,7 +164,7 @@ void admin_handle_keys_get(struct api *api, struct http_request *request) {
         if (r == STORE_E_NOT_FOUND)
                 answer_no_key(request);
         else if (r < 0)
-                answer_failure(request);
+                answer_store_failure(request);
         else
                 http_reply_json(request, 200, key_json(&key));
 }
@@ -220,7 +177,7 @@ void admin_handle_keys_delete(struct api *api, struct http_request *request) {
         if (r == STORE_E_NOT_FOUND) {
                 answer_no_key(request);
         } else if (r < 0) {
-                answer_failure(request);
+                answer_store_failure(request);
         } else {
                 log_info("a key was revoked", "key", request->params[1], "project", project.name, "request",
                          request->id);
