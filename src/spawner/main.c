@@ -14,6 +14,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,7 +25,7 @@
 #include "spawner/template.h"
 
 #define STOP_GRACE_NS (10 * NS_PER_S)
-#define SPARE_SANDBOXES 16 /* beyond pool and runs: those that are being made, and those that are ending */
+#define SPARE_SANDBOXES 16 /* beyond pool, runs and sessions: those that are being made, and those that are ending */
 
 static int exit_code;
 
@@ -113,11 +114,17 @@ static int check_host(const struct config *config, struct err *e) {
         return 0;
 }
 
-/* A shell's background job starts with SIGINT ignored, and whatever is started here would inherit that. */
+/*
+ * A shell's background job starts with SIGINT ignored, and whatever is started here would inherit that. glibc refuses to
+ * touch the two signals that it keeps for itself, 32 and 33, so the kernel is asked: all zeros is the default action.
+ */
 static void reset_signals(void) {
+        static const struct {
+                uint64_t handler, flags, restorer, mask;
+        } by_default;
         sigset_t none;
         for (int number = 1; number < NSIG; number++)
-                signal(number, SIG_DFL); /* fails for those that cannot be changed */
+                syscall(SYS_rt_sigaction, number, &by_default, NULL, sizeof(uint64_t)); /* but KILL and STOP */
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -154,7 +161,8 @@ static int start(struct spawner *spawner, struct err *e) {
 
 static void enough_of_everything(struct spawner *spawner) {
         const struct config *config = &spawner->config;
-        spawner->sandbox_max = (uint32_t)(config->max_concurrent + config->warm_pool + SPARE_SANDBOXES);
+        spawner->sandbox_max =
+                (uint32_t)(config->max_concurrent + config->warm_pool + config->max_sessions + SPARE_SANDBOXES);
 }
 
 static const struct option options[] = {

@@ -642,13 +642,26 @@ def test_many_clients_at_once(wire):
     """Good, bad, slow and leaving clients side by side; every good one gets its own answer."""
     failures = []
 
+    def ask(request):
+        """Clients that have left count towards the limit of an address until the server has noticed: it says so."""
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                answer, = wire.ask(request)
+                if answer.status != 503 or time.monotonic() > deadline:
+                    return answer
+            except (ValueError, ConnectionError):  # the refusal may be cut off: the server did not read the request
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.05)
+
     def work(seed):
         for number in range(20):
             kind = (seed + number) % 4
             try:
                 if kind == 0:
                     body = os.urandom((seed * 977 + number * 131) % 50_000)
-                    answer, = wire.ask(post(body, test="sum"))
+                    answer = ask(post(body, test="sum"))
                     if json.loads(answer.body) != {"length": len(body), "sum": checksum(body)}:
                         failures.append(answer)
                 elif kind == 1:
@@ -657,7 +670,7 @@ def test_many_clients_at_once(wire):
                     with wire.connect() as sock:
                         sock.sendall(post(test="hold"))
                 else:
-                    answer, = wire.ask(post(test="stream"))
+                    answer = ask(post(test="stream"))
                     if unchunk(answer.body) != b"e" * 1_000_000:
                         failures.append("stream")
             except Exception as problem:

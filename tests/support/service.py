@@ -14,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 
-from support import host
+from support import host, signals
 from support.client import Client, dedent
 from support.host import Process, wait_until
 
@@ -93,7 +93,7 @@ class Service(Client):
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
                 [*self.launcher, str(PROGRAM)], env={**self.environment, **self.settings}, cwd="/",
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=die_with_parent)
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=as_a_background_job)
         return self
 
     def start(self, seconds=180):
@@ -276,9 +276,12 @@ class Held:
             self.release()
 
 
-def die_with_parent():
-    """In the child: a test run that is killed takes its service with it."""
+def as_a_background_job():
+    """In the child: a test run that is killed takes its service with it, and some signals are ignored, as a shell or a
+    build machine may have it: none of that may reach a sandbox."""
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    for number in (signal.SIGINT, signal.SIGQUIT, 32, 33):
+        signals.set_action(number, signals.IGNORE)
 
 
 def private_mounts(binds):

@@ -45,7 +45,7 @@ CASES = [
     case("no network: pandas from an address", "import pandas as pd\ntry:\n    pd.read_csv('https://example.com/a.csv')\nexcept OSError as e:\n    print('blocked')", stdout="blocked\n", seconds=3),
     case("no network: http.client, asyncio and smtplib", "import http.client, asyncio, smtplib\nfor f in (lambda: http.client.HTTPConnection('example.com', timeout=5).connect(), lambda: asyncio.run(asyncio.open_connection('example.com', 80)),"
          " lambda: smtplib.SMTP('example.com', timeout=5)):\n    try:\n        f()\n    except OSError:\n        print('blocked')", stdout="blocked\n" * 3, seconds=3),
-    case("no network: a dataset that would be fetched", "from sklearn.datasets import fetch_openml\ntry:\n    fetch_openml('mnist_784', n_retries=1, delay=0)\nexcept OSError:\n    print('blocked')", stdout_has="blocked", seconds=5),
+    case("no network: a dataset that would be fetched", "from sklearn.datasets import fetch_openml\ntry:\n    fetch_openml('mnist_784', n_retries=1, delay=0.01)\nexcept OSError:\n    print('blocked')", stdout_has="blocked", seconds=5),
     case("no hidden default session", "import os\nprint('x' in globals(), os.path.exists('f.txt'))\nx = 1\nopen('f.txt', 'w').write('1')", "danny-avila/LibreChat #14259", runs=5, stdout="False False\n"),
     case("time zone data", """
         from zoneinfo import ZoneInfo, available_timezones

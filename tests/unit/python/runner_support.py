@@ -18,6 +18,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TREE = HERE.parents[2]
+sys.path.insert(0, str(TREE / "tests"))
+
+from support.signals import reset_inherited  # noqa: E402
+
 PACKAGE = TREE / "src/template/python/sandbox_runner"
 EXTENSION = TREE / "src/template/root_frame_module.c"
 
@@ -148,9 +152,10 @@ class Server:
             "HOME": str(self.home),
             "MPLCONFIGDIR": str(self.home / ".config/matplotlib"),
         }
+        # Ignored signals are inherited, and the two kinds of process would not inherit the same.
         self.process = subprocess.Popen(
             place.command(tools, kind, theirs.fileno()), pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env=environment,
-            cwd="/",
+            cwd="/", preexec_fn=reset_inherited,
         )
         theirs.close()
         self.channel = ours
