@@ -11,6 +11,7 @@
 
 struct auth;
 struct config;
+struct conversation_events;
 struct engine;
 struct http_server;
 struct loop;
@@ -25,6 +26,7 @@ struct api {
         struct store *store;   /* projects and keys */
         struct auth *auth;     /* keys of requests, rates */
         struct engine *engine; /* pool and runs; talks to the spawner */
+        struct conversation_events *events; /* who listens to conversations */
         struct http_server *http;
         uint64_t started_ns;     /* clock_now_ns() */
         bool draining;           /* SIGTERM has come: no new runs */

@@ -35,6 +35,7 @@ enum http_error {
         HTTP_CONFLICT,               /* 409 */
         HTTP_TOO_LARGE,              /* 413 */
         HTTP_UNSUPPORTED_MEDIA_TYPE, /* 415 */
+        HTTP_RANGE_NOT_SATISFIABLE,  /* 416; add Content-Range by http_reply_header */
         HTTP_HEADERS_TOO_LARGE,      /* 431, type too_large */
         HTTP_SESSION_LIMIT,          /* 429 */
         HTTP_QUOTA_EXCEEDED,         /* 429 */
@@ -84,7 +85,8 @@ void http_release_body(struct http_request *request);
 void http_on_disconnect(struct http_request *request, http_notice_fn call, void *data);
 bool http_is_gone(const struct http_request *request);
 
-/* Adds a header to the reply that comes; before the terminal call or http_stream_begin. Values are our own. */
+/* Adds a header to the reply that comes; before the terminal call or http_stream_begin. Values are our own, or made
+ * harmless by the caller. One of the headers that every reply has takes that one's place. */
 void http_reply_header(struct http_request *request, const char *name, const char *value);
 
 /* TERMINAL. Steals the reference to `body`; NULL (out of memory) answers 500. */
@@ -95,7 +97,13 @@ void http_reply_bytes(struct http_request *request, unsigned status, const char 
 /* TERMINAL. Takes over malloc()ed bytes; NULL (out of memory) answers 500. */
 void http_reply_take(struct http_request *request, unsigned status, const char *content_type, char *bytes,
                      size_t length);
-/* TERMINAL. No body, for 204. */
+/*
+ * TERMINAL. `length` bytes of a file, from `offset` on, read as the client takes them: a slow one costs no memory.
+ * Takes over the descriptor. The file must not change; one that turns out shorter ends the connection.
+ */
+void http_reply_file(struct http_request *request, unsigned status, const char *content_type, int fd, uint64_t offset,
+                     uint64_t length);
+/* TERMINAL. No body, for 204 and 304. */
 void http_reply_empty(struct http_request *request, unsigned status);
 /* TERMINAL. {"error": {"type", "message", "param"}}; `param` names the field at fault and may be NULL or empty. */
 void http_reply_error(struct http_request *request, enum http_error kind, const char *param, const char *format, ...)

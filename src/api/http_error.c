@@ -25,6 +25,7 @@ static const struct kind {
         [HTTP_CONFLICT] = {409, "conflict", "Conflict", NULL},
         [HTTP_TOO_LARGE] = {413, "too_large", "Content Too Large", NULL},
         [HTTP_UNSUPPORTED_MEDIA_TYPE] = {415, "unsupported_media_type", "Unsupported Media Type", NULL},
+        [HTTP_RANGE_NOT_SATISFIABLE] = {416, "range_not_satisfiable", "Range Not Satisfiable", NULL},
         [HTTP_HEADERS_TOO_LARGE] = {431, "too_large", "Request Header Fields Too Large", NULL},
         [HTTP_SESSION_LIMIT] = {429, "session_limit", "Too Many Requests", NULL},
         [HTTP_QUOTA_EXCEEDED] = {429, "quota_exceeded", "Too Many Requests", NULL},

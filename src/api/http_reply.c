@@ -4,18 +4,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/http_exchange.h"
 #include "base/cleanup.h"
+
+#define FILE_BLOCK_BYTES 65536
 
 /* Sent when there is no memory for the answer itself. */
 static const char out_of_memory[] =
         "{\"error\":{\"type\":\"internal\",\"message\":\"The service has no memory left for this answer.\"}}";
 
+static bool has_header(const struct http_exchange *exchange, const char *name) {
+        for (size_t i = 0; i < exchange->header_count; i++)
+                if (strcasecmp(exchange->headers[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
 static void add_headers(struct http_exchange *exchange, struct MHD_Response *response, const char *content_type) {
         if (content_type)
                 MHD_add_response_header(response, "Content-Type", content_type);
-        MHD_add_response_header(response, "Cache-Control", "no-store");
+        if (!has_header(exchange, "Cache-Control"))
+                MHD_add_response_header(response, "Cache-Control", "no-store");
         MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
         MHD_add_response_header(response, "X-Request-Id", exchange->request.id);
         for (size_t i = 0; i < exchange->header_count; i++)
@@ -37,13 +48,6 @@ void exchange_set_response(struct http_exchange *exchange, unsigned status, stru
         add_headers(exchange, response, content_type);
         exchange->status = status;
         exchange->response = response;
-}
-
-static bool has_header(const struct http_exchange *exchange, const char *name) {
-        for (size_t i = 0; i < exchange->header_count; i++)
-                if (strcasecmp(exchange->headers[i].name, name) == 0)
-                        return true;
-        return false;
 }
 
 void http_reply_header(struct http_request *request, const char *name, const char *value) {
@@ -81,6 +85,47 @@ void http_reply_json(struct http_request *request, unsigned status, json_t *body
         char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
         json_decref(body);
         http_reply_take(request, status, "application/json", text, text ? strlen(text) : 0);
+}
+
+/* ---- files */
+
+struct file_part {
+        int fd;
+        uint64_t offset, length;
+};
+
+static ssize_t read_part(void *data, uint64_t position, char *buffer, size_t size) {
+        const struct file_part *part = data;
+        if (position >= part->length)
+                return MHD_CONTENT_READER_END_OF_STREAM;
+        if (size > part->length - position)
+                size = (size_t)(part->length - position);
+        ssize_t count = pread(part->fd, buffer, size, (off_t)(part->offset + position));
+        return count > 0 ? count : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static void free_part(void *data) {
+        struct file_part *part = data;
+        close(part->fd);
+        free(part);
+}
+
+void http_reply_file(struct http_request *request, unsigned status, const char *content_type, int fd, uint64_t offset,
+                     uint64_t length) {
+        struct http_exchange *exchange = exchange_of(request);
+        struct file_part *part = malloc(sizeof(*part));
+        struct MHD_Response *response = NULL;
+        assert(!exchange->ended && !exchange->response);
+        if (part) {
+                *part = (struct file_part){.fd = fd, .offset = offset, .length = length};
+                response = MHD_create_response_from_callback(length, FILE_BLOCK_BYTES, read_part, part, free_part);
+        }
+        if (!response) {
+                close(fd);
+                free(part);
+        }
+        exchange_set_response(exchange, status, response, content_type);
+        exchange_end(exchange);
 }
 
 void http_reply_empty(struct http_request *request, unsigned status) {

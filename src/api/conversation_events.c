@@ -1,0 +1,227 @@
+/* News of conversations; see conversation_events.h. */
+#include "api/conversation_events.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "api/conversations.h"
+#include "api/http.h"
+#include "api/paging.h"
+#include "api/runs.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "store/conversations.h"
+
+#define KEEP_ALIVE_NS (15 * NS_PER_S)
+#define PENDING_MAX (size_t)(256 << 10) /* unread by a listener: hundreds of events */
+#define MISSED_MAX 200                  /* runs that one who comes back is told of */
+#define ADDRESS_BYTES 64
+
+/* Of a request, whose memory is valid until it has had its terminal call. */
+struct listener {
+        struct conversation_events *events;
+        struct http_request *request;
+        int64_t project_id;
+        char address[ADDRESS_BYTES];
+        char conversation[STORE_CONVERSATION_MAX + 1];
+        struct listener *next;
+};
+
+struct conversation_events {
+        struct api *api;
+        struct listener *listeners;
+        struct loop_source *keep_alive; /* NULL while nobody listens */
+        bool stopped;
+};
+
+int conversation_events_new(struct api *api, struct conversation_events **ret) {
+        struct conversation_events *events = calloc(1, sizeof(*events));
+        if (!events)
+                return -ENOMEM;
+        events->api = api;
+        *ret = events;
+        return 0;
+}
+
+void conversation_events_free(struct conversation_events *events) {
+        if (!events)
+                return;
+        conversation_events_stop(events);
+        loop_remove(events->api->loop, &events->keep_alive);
+        free(events);
+}
+
+/* ---- listeners */
+
+/* Takes it off the list; its request has still to be ended. */
+static struct http_request *forget(struct listener *listener) {
+        struct conversation_events *events = listener->events;
+        struct http_request *request = listener->request;
+        struct listener **at = &events->listeners;
+        while (*at != listener)
+                at = &(*at)->next;
+        *at = listener->next;
+        free(listener);
+        if (!events->listeners)
+                loop_remove(events->api->loop, &events->keep_alive);
+        return request;
+}
+
+static void on_gone(struct http_request *request, void *data) {
+        (void)request;
+        http_drop(forget(data));
+}
+
+/* False: it is gone, or did not read what it was sent, and is no longer there. */
+static bool send(struct listener *listener, const char *text) {
+        if (http_stream_pending(listener->request) <= PENDING_MAX &&
+            http_stream_write(listener->request, text, strlen(text)) == 0)
+                return true;
+        log_info("a listener to a conversation does not read; it is let go", "request", listener->request->id);
+        http_drop(forget(listener));
+        return false;
+}
+
+static bool listens(const struct listener *listener, int64_t project_id, const char *conversation) {
+        return listener->project_id == project_id && strcmp(listener->conversation, conversation) == 0;
+}
+
+static void on_keep_alive(void *data) {
+        struct conversation_events *events = data;
+        events->keep_alive = NULL;
+        for (struct listener *listener = events->listeners, *next; listener; listener = next) {
+                next = listener->next;
+                send(listener, ": keep-alive\n\n");
+        }
+        if (events->listeners)
+                loop_add_timer(events->api->loop, KEEP_ALIVE_NS, on_keep_alive, events, &events->keep_alive);
+}
+
+/* ---- events */
+
+/* malloc()ed, or NULL without memory. */
+static char *print_run(const struct store_run *run) {
+        json_t *tree = run_json(run);
+        CLEANUP_FREE char *data = tree ? json_dumps(tree, JSON_COMPACT) : NULL;
+        char *text = NULL;
+        json_decref(tree);
+        if (data && asprintf(&text, "id: %s\nevent: run\ndata: %s\n\n", run->id, data) < 0)
+                return NULL;
+        return text;
+}
+
+void conversation_events_publish(struct conversation_events *events, const struct store_run *run) {
+        CLEANUP_FREE char *text = NULL;
+        for (struct listener *listener = events->listeners, *next; listener; listener = next) {
+                next = listener->next;
+                if (!listens(listener, run->project_id, run->conversation))
+                        continue;
+                if (!text)
+                        text = print_run(run);
+                if (text)
+                        send(listener, text);
+        }
+}
+
+static void end_stream(struct listener *listener) {
+        if (send(listener, "event: end\ndata: {}\n\n"))
+                http_stream_end(forget(listener));
+}
+
+void conversation_events_end(struct conversation_events *events, int64_t project_id, const char *conversation) {
+        for (struct listener *listener = events->listeners, *next; listener; listener = next) {
+                next = listener->next;
+                if (listens(listener, project_id, conversation))
+                        end_stream(listener);
+        }
+}
+
+void conversation_events_stop(struct conversation_events *events) {
+        events->stopped = true;
+        while (events->listeners)
+                http_stream_end(forget(events->listeners));
+}
+
+/* ---- a new listener */
+
+static bool has_room(const struct conversation_events *events, struct http_request *request) {
+        struct {
+                const char *of;
+                unsigned max, count;
+        } bounds[] = {
+                {"address", EVENT_LISTENERS_PER_ADDRESS, 0},
+                {"project", EVENT_LISTENERS_PER_PROJECT, 0},
+                {"service", EVENT_LISTENERS_MAX, 0},
+        };
+        for (const struct listener *listener = events->listeners; listener; listener = listener->next) {
+                bounds[0].count += strcmp(listener->address, request->client) == 0;
+                bounds[1].count += listener->project_id == request->auth.project_id;
+                bounds[2].count++;
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(bounds); i++) {
+                if (bounds[i].count < bounds[i].max)
+                        continue;
+                http_reply_error(request, HTTP_OVERLOADED, NULL,
+                                 "%u streams of events are open, which is the most for one %s: close one that is no "
+                                 "longer needed.",
+                                 bounds[i].count, bounds[i].of);
+                return false;
+        }
+        return true;
+}
+
+/* What was kept after the run that the client saw last. An id that is not there any more tells nothing: from now on. */
+static void send_missed(struct listener *listener, const char *last_id) {
+        size_t count = 0;
+        CLEANUP_FREE struct store_run *runs = calloc(MISSED_MAX, sizeof(*runs));
+        if (!runs || store_run_list(listener->events->api->store, listener->project_id, listener->conversation, last_id,
+                                    runs, MISSED_MAX, &count) != 0)
+                return;
+        for (size_t i = 0; i < count; i++) {
+                CLEANUP_FREE char *text = print_run(&runs[i]);
+                if (!text || !send(listener, text))
+                        return;
+        }
+}
+
+static struct listener *listener_new(struct conversation_events *events, struct http_request *request) {
+        struct listener *listener = calloc(1, sizeof(*listener));
+        if (!listener)
+                return NULL;
+        listener->events = events;
+        listener->request = request;
+        listener->project_id = request->auth.project_id;
+        snprintf(listener->address, sizeof(listener->address), "%s", request->client);
+        snprintf(listener->conversation, sizeof(listener->conversation), "%s", request->params[0]);
+        listener->next = events->listeners;
+        events->listeners = listener;
+        if (!events->keep_alive)
+                loop_add_timer(events->api->loop, KEEP_ALIVE_NS, on_keep_alive, events, &events->keep_alive);
+        return listener;
+}
+
+void conversation_events_handle(struct api *api, struct http_request *request) {
+        struct conversation_events *events = api->events;
+        const char *last_id = http_header(request, "Last-Event-ID");
+
+        if (events->stopped) {
+                http_reply_error(request, HTTP_OVERLOADED, NULL, "The service is stopping.");
+                return;
+        }
+        if (!conversation_require(api, request, request->params[0]) || !has_room(events, request))
+                return;
+        struct listener *listener = listener_new(events, request);
+        if (!listener) {
+                http_reply_error(request, HTTP_OVERLOADED, NULL, "The service has no memory left for this request.");
+                return;
+        }
+        http_reply_header(request, "X-Accel-Buffering", "no");
+        http_on_disconnect(request, on_gone, listener);
+        http_stream_begin(request, "text/event-stream");
+        if (send(listener, ": listening\n\n") && last_id && *last_id)
+                send_missed(listener, last_id);
+}
