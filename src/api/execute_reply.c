@@ -61,6 +61,8 @@ static void write_hint(struct json_out *out, const struct run *run, const struct
                 .max_timeout_ms = execute_max_timeout_ms(config),
                 .output_max_bytes = run->setup.limits.output_max_bytes,
                 .libraries = libraries,
+                .inputs = run->setup.request->inputs,
+                .input_count = run->setup.request->input_count,
                 .skipped_for_size = run->files.skipped_for_size,
         };
         json_out_member_string(out, "hint", hint_choose(&facts, hint) ? hint : NULL);

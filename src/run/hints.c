@@ -8,14 +8,19 @@
 #include <signal.h>
 
 #include "base/cleanup.h"
+#include "run/hint_modules.h"
+#include "run/work_channel.h"
 #include "spawn/proto.h"
 
-#define NO_INSTALLS                                                                                                    \
-        "nothing can be installed, as there is no network and no package manager: use the standard library or what "   \
-        "is there"
+#define INPUTS_SHOWN_BYTES 300
+
+#define NOTHING_INSTALLS "nothing can be installed, as there is no network and no package manager: use "
+#define NO_INSTALLS NOTHING_INSTALLS "the standard library or what is there"
 #define NO_NETWORK                                                                                                     \
         "The sandbox has no network, name lookups included: put the data into `files` or into the code itself, and "   \
         "do without downloads."
+#define REFUSED_CALL                                                                                                   \
+        "The sandbox refuses this system call by design: do it another way, in plain Python and in this process."
 #define NO_PROCESSES                                                                                                   \
         "The sandbox allows 128 processes and threads together: use fewer workers (there is one CPU, so more of "      \
         "them are no quicker)."
@@ -33,6 +38,9 @@ static const struct {
         {NULL, "Max retries exceeded", NO_NETWORK},
         {NULL, "urlopen error", NO_NETWORK},
         {"gaierror", NULL, NO_NETWORK},
+        {"ConnectionRefusedError", NULL,
+         "Nothing listens there: the sandbox has no network and no servers but those that the code starts itself; "
+         "use sqlite3 for a database, and `files` for data."},
         {"EOFError", "EOF when reading a line",
          "input() found standard input at its end: send the text that it is to read as `stdin`, or set the values "
          "in the code."},
@@ -51,17 +59,17 @@ static const struct {
         {"PermissionError", "Permission denied",
          "Only the working directory /mnt/data, the home directory and /tmp can be written: use a relative path "
          "such as \"out.csv\"."},
-        {"PermissionError", "Operation not permitted",
-         "The sandbox refuses this system call by design: do it another way, in plain Python and in this process."},
+        {"PermissionError", "Operation not permitted", REFUSED_CALL},
+        {"OSError", "Function not implemented", REFUSED_CALL},
+        {"ImportError", "Unable to find a usable engine",
+         "Parquet files cannot be read or written here, as neither pyarrow nor fastparquet is installed: use CSV files "
+         "(read_csv, to_csv)."},
         {NULL, "Too many open files",
          "A process in the sandbox may have 1024 files open: close them as you go, with `with open(...)`."},
         {NULL, "can't start new thread", NO_PROCESSES},
         {NULL, "Resource temporarily unavailable", NO_PROCESSES},
         {"RecursionError", NULL,
          "The recursion is endless or too deep for Python: check the case that ends it, or rewrite it as a loop."},
-        {"NameError", "is not defined",
-         "Each run starts with a fresh interpreter: a name from an earlier run does not exist here, so define or "
-         "import it in this code."},
         {"ValueError", "for integer string conversion",
          "Python refuses to turn integers of more than 4300 digits into text: call sys.set_int_max_str_digits(0) "
          "first, or print fewer digits."},
@@ -74,9 +82,6 @@ static const struct {
         {"UnicodeDecodeError", NULL,
          "The file is not UTF-8: open it with the encoding that it has, for instance encoding=\"latin-1\" or "
          "encoding=\"utf-16\"."},
-        {"FileNotFoundError", NULL,
-         "The working directory holds only the `files` of this request: a file of an earlier run has to be sent "
-         "again, and names count upper and lower case."},
 };
 
 /* Rules on the text of standard error, for what is no exception of the snippet itself. */
@@ -160,14 +165,36 @@ static bool say(char hint[HINT_BYTES], const char *sentence) {
         return true;
 }
 
+/* "No module named 'x'", and what pandas says of a library that it would use if it were there. */
+static bool is_missing_module(const struct exception *exception) {
+        if (strcmp(exception->type, "ModuleNotFoundError") == 0)
+                return true;
+        return strcmp(exception->type, "ImportError") == 0 && strstr(exception->message, "Missing optional dependency");
+}
+
+/* The nearest one that is there is named, if one is known. */
 static bool say_missing_module(const struct hint_facts *facts, const struct exception *exception,
                                char hint[HINT_BYTES]) {
         char module[80];
-        if (strcmp(exception->type, "ModuleNotFoundError") != 0)
+        const char *other;
+        if (!is_missing_module(exception))
                 return false;
-        bool named = quoted_name(exception->message, module, sizeof(module));
-        snprintf(hint, HINT_BYTES, "%s%s%s is not installed, and " NO_INSTALLS " (%s).",
-                 named ? "The module \"" : "The module", named ? module : "", named ? "\"" : "", facts->libraries);
+        if (!quoted_name(exception->message, module, sizeof(module)))
+                snprintf(hint, HINT_BYTES, "The module is not installed, and " NO_INSTALLS " (%s).", facts->libraries);
+        else if ((other = module_meant(module, facts->libraries)))
+                snprintf(hint, HINT_BYTES, "There is no module \"%s\", but \"%s\" is installed: import that.", module,
+                         other);
+        else if ((other = module_installed_top(module, facts->libraries)))
+                snprintf(hint, HINT_BYTES,
+                         "\"%s\" is installed, but has no module \"%s\": the name is wrong, or of another version.",
+                         other, module);
+        else if ((other = module_alternative(module)))
+                snprintf(hint, HINT_BYTES,
+                         "The module \"%s\" is not installed, and " NOTHING_INSTALLS "%s, or what else is there (%s).",
+                         module, other, facts->libraries);
+        else
+                snprintf(hint, HINT_BYTES, "The module \"%s\" is not installed, and " NO_INSTALLS " (%s).", module,
+                         facts->libraries);
         return true;
 }
 
@@ -186,6 +213,54 @@ static bool say_missing_program(const struct hint_facts *facts, const struct exc
         return false;
 }
 
+/* "a.csv, b/c.csv and 3 more". */
+static void list_inputs(const struct hint_facts *facts, char *text, size_t size) {
+        size_t used = 0, i;
+        for (i = 0; i < facts->input_count; i++) {
+                const struct work_input *input = &facts->inputs[i];
+                if (used + input->name_length + 32 > size)
+                        break;
+                used += (size_t)snprintf(text + used, size - used, "%s\"%.*s\"", i ? ", " : "",
+                                         (int)input->name_length, input->name);
+        }
+        if (i < facts->input_count)
+                snprintf(text + used, size - used, "%s%zu more", i ? " and " : "", facts->input_count - i);
+}
+
+static bool say_missing_file(const struct hint_facts *facts, const struct exception *exception,
+                             char hint[HINT_BYTES]) {
+        char names[INPUTS_SHOWN_BYTES] = "";
+        if (strcmp(exception->type, "FileNotFoundError") != 0)
+                return false;
+        list_inputs(facts, names, sizeof(names));
+        if (facts->stateful)
+                return say(hint,
+                           "The working directory /mnt/data holds the files of this conversation: look with "
+                           "os.listdir(), as names count upper and lower case.");
+        if (facts->input_count == 0)
+                return say(hint,
+                           "The working directory holds only the `files` of this request, and it has none: send the "
+                           "file with it, and one that an earlier run wrote as well (`file_id`).");
+        snprintf(hint, HINT_BYTES,
+                 "The working directory holds only the `files` of this request, which are %s: a file of an earlier "
+                 "run has to be sent again (`file_id`), and names count upper and lower case.",
+                 names);
+        return true;
+}
+
+static bool say_missing_name(const struct hint_facts *facts, const struct exception *exception,
+                             char hint[HINT_BYTES]) {
+        if (strcmp(exception->type, "NameError") != 0 || !strstr(exception->message, "is not defined"))
+                return false;
+        if (facts->stateful)
+                return say(hint,
+                           "No call of this conversation has defined the name since the interpreter was started: "
+                           "define or import it in this code.");
+        return say(hint,
+                   "Each run starts with a fresh interpreter: a name from an earlier run does not exist here, so "
+                   "define or import it in this code.");
+}
+
 /* "!pip install" and "%matplotlib" are commands of notebooks; the traceback shows the line in question, indented. */
 static bool say_notebook_command(const struct hint_facts *facts, const struct exception *exception,
                                  char hint[HINT_BYTES]) {
@@ -198,13 +273,19 @@ static bool say_notebook_command(const struct hint_facts *facts, const struct ex
                    "(nothing can be installed, and charts are shown by plt.show() without them).");
 }
 
+/* What needs more than a line of the table; asked first, in this order. */
+static bool (*const sayings[])(const struct hint_facts *facts, const struct exception *exception,
+                               char hint[HINT_BYTES]) = {
+        say_missing_module, say_missing_program, say_missing_file, say_missing_name, say_notebook_command,
+};
+
 static bool say_exception(const struct hint_facts *facts, char hint[HINT_BYTES]) {
         struct exception exception;
         if (!find_exception(facts->stderr_end, facts->stderr_length, &exception))
                 return false;
-        if (say_missing_module(facts, &exception, hint) || say_missing_program(facts, &exception, hint) ||
-            say_notebook_command(facts, &exception, hint))
-                return true;
+        for (size_t i = 0; i < ARRAY_SIZE(sayings); i++)
+                if (sayings[i](facts, &exception, hint))
+                        return true;
         for (size_t i = 0; i < ARRAY_SIZE(exception_rules); i++)
                 if ((!exception_rules[i].type || strcmp(exception.type, exception_rules[i].type) == 0) &&
                     (!exception_rules[i].needle || strstr(exception.message, exception_rules[i].needle)))
@@ -213,6 +294,8 @@ static bool say_exception(const struct hint_facts *facts, char hint[HINT_BYTES])
 }
 
 static bool say_error(const struct hint_facts *facts, char hint[HINT_BYTES]) {
+        if (facts->exit_code == 128 + SIGSYS)
+                return say(hint, REFUSED_CALL);
         static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
         for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
                 if (facts->exit_code == 128 + crashes[i]) {

@@ -12,7 +12,9 @@
 
 #include "run/outcome.h"
 
-#define HINT_BYTES 640
+struct work_input;
+
+#define HINT_BYTES 800
 /* So much of the end of standard error is looked at. */
 #define HINT_STDERR_BYTES 4096
 
@@ -24,6 +26,9 @@ struct hint_facts {
         uint32_t timeout_ms, max_timeout_ms;
         uint64_t output_max_bytes;
         const char *libraries; /* "numpy, pandas, …": what is installed */
+        const struct work_input *inputs; /* that lay in the working directory at the start */
+        size_t input_count;
+        bool stateful; /* a call of a session: there were others before it */
         bool skipped_for_size; /* a file was too large to be handed over */
 };
 

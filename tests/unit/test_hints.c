@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "run/hints.h"
+#include "run/work_channel.h"
 
 #define TRACEBACK "Traceback (most recent call last):\n  File \"/home/nonroot/main.py\", line 1, in <module>\n    x()\n"
 
@@ -32,12 +33,25 @@ static const struct {
         {TRACEBACK "ModuleNotFoundError: No module named 'requests'\n", "\"requests\" is not installed"},
         {TRACEBACK "ModuleNotFoundError: No module named 'requests'\n", "(numpy, pandas)"},
         {TRACEBACK "ModuleNotFoundError: No module named 'a b<c>'\n", "The module is not installed"},
+        /* The nearest one that is there. */
+        {TRACEBACK "ModuleNotFoundError: No module named 'seaborn'\n",
+         "use matplotlib, or the plot methods of pandas"},
+        {TRACEBACK "ModuleNotFoundError: No module named 'tensorflow.keras'\n", "use sklearn.neural_network, or what"},
+        {TRACEBACK "ModuleNotFoundError: No module named 'panda'\n", "\"pandas\" is installed: import that"},
+        {TRACEBACK "ModuleNotFoundError: No module named 'nunpy'\n", "\"numpy\" is installed: import that"},
+        {TRACEBACK "ModuleNotFoundError: No module named 'pandas.nothing'\n", "has no module \"pandas.nothing\""},
+        {TRACEBACK "ModuleNotFoundError: No module named 'sklearn'\n", "\"sklearn\" is not installed"},
+        {TRACEBACK "ImportError: Missing optional dependency 'xlrd'. Use pip or conda to install xlrd.\n",
+         "\"xlrd\" is not installed, and nothing can be installed"},
+        {TRACEBACK "ImportError: Unable to find a usable engine; tried using: 'pyarrow', 'fastparquet'.\n",
+         "CSV files"},
         {TRACEBACK "FileNotFoundError: [Errno 2] No such file or directory: 'pip'\n", "no program \"pip\""},
         {TRACEBACK "FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'\n", "only the `files`"},
         {TRACEBACK "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>\n",
          "no network"},
         {TRACEBACK "socket.gaierror: [Errno -2] Name or service not known\n", "no network"},
         {TRACEBACK "OSError: [Errno 97] Address family not supported by protocol\n", "no network"},
+        {TRACEBACK "ConnectionRefusedError: [Errno 111] Connection refused\n", "Nothing listens there"},
         {TRACEBACK "EOFError: EOF when reading a line\n", "`stdin`"},
         {TRACEBACK "MemoryError\n", "512 MiB"},
         {TRACEBACK "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 7.45 GiB\n", "512 MiB"},
@@ -45,6 +59,7 @@ static const struct {
         {TRACEBACK "OSError: [Errno 30] Read-only file system: '/usr/x'\n", "/mnt/data"},
         {TRACEBACK "PermissionError: [Errno 13] Permission denied: '/x'\n", "/mnt/data"},
         {TRACEBACK "PermissionError: [Errno 1] Operation not permitted\n", "system call"},
+        {TRACEBACK "OSError: [Errno 38] Function not implemented\n", "system call"},
         {TRACEBACK "RuntimeError: can't start new thread\n", "128 processes"},
         {TRACEBACK "BlockingIOError: [Errno 11] Resource temporarily unavailable\n", "128 processes"},
         {TRACEBACK "RecursionError: maximum recursion depth exceeded\n", "loop"},
@@ -120,6 +135,62 @@ static void tells_the_numbers(void **state) {
         assert_non_null(strstr(hint, "4 MiB"));
 }
 
+static void says(const struct hint_facts *facts, const char *text, const char *part) {
+        struct hint_facts whole = *facts;
+        char hint[HINT_BYTES];
+        whole.outcome = OUTCOME_ERROR;
+        whole.exit_code = facts->exit_code ? facts->exit_code : 1;
+        whole.stderr_end = text;
+        whole.stderr_length = strlen(text);
+        whole.libraries = "numpy, scikit-learn, pillow";
+        assert_true(hint_choose(&whole, hint));
+        if (!strstr(hint, part))
+                fail_msg("%s gave: %s", text, hint);
+}
+
+#define MISSING_FILE TRACEBACK "FileNotFoundError: [Errno 2] No such file or directory: 'Data.csv'\n"
+
+static void lists_the_inputs(void **state) {
+        static const struct work_input two[] = {{.name = "data.csv", .name_length = 8},
+                                                {.name = "b/c.txt", .name_length = 7}};
+        struct work_input many[256];
+        char name[256];
+        (void)state;
+        says(&(struct hint_facts){.inputs = two, .input_count = 2}, MISSING_FILE,
+             "which are \"data.csv\", \"b/c.txt\":");
+        says(&(struct hint_facts){.inputs = two, .input_count = 1}, MISSING_FILE, "which are \"data.csv\":");
+        says(&(struct hint_facts){.input_count = 0}, MISSING_FILE, "and it has none");
+        says(&(struct hint_facts){.inputs = two, .input_count = 2, .stateful = true}, MISSING_FILE, "os.listdir()");
+        memset(name, 'x', sizeof(name));
+        for (size_t i = 0; i < 256; i++)
+                many[i] = (struct work_input){.name = name, .name_length = 90};
+        says(&(struct hint_facts){.inputs = many, .input_count = 256}, MISSING_FILE, "\" and 254 more:");
+        many[0].name_length = 255;
+        many[1].name_length = 255;
+        says(&(struct hint_facts){.inputs = many, .input_count = 2}, MISSING_FILE, "x\" and 1 more:");
+        many[0].name_length = sizeof(name) * 4; /* none fits: only how many there are; nothing is read of it */
+        says(&(struct hint_facts){.inputs = many, .input_count = 3}, MISSING_FILE, "which are 3 more:");
+}
+
+static void knows_a_session(void **state) {
+        static const char missing[] = TRACEBACK "NameError: name 'df' is not defined\n";
+        (void)state;
+        says(&(struct hint_facts){.stateful = true}, missing, "No call of this conversation");
+        says(&(struct hint_facts){.stateful = false}, missing, "fresh interpreter");
+}
+
+static void knows_the_installed_modules(void **state) {
+        const struct hint_facts none = {0};
+        (void)state;
+        says(&none, TRACEBACK "ModuleNotFoundError: No module named 'pillow'\n", "\"PIL\" is installed");
+        says(&none, TRACEBACK "ModuleNotFoundError: No module named 'Numpy'\n", "\"numpy\" is installed");
+        says(&none, TRACEBACK "ModuleNotFoundError: No module named 'skleran'\n", "\"sklearn\" is installed");
+        says(&none, TRACEBACK "ModuleNotFoundError: No module named 'sklearn.nn'\n", "no module \"sklearn.nn\"");
+        says(&none, TRACEBACK "ModuleNotFoundError: No module named 'panda'\n", "\"panda\" is not installed");
+        says(&none, TRACEBACK "ModuleNotFoundError: No module named 'np'\n", "\"np\" is not installed");
+        says(&(struct hint_facts){.exit_code = 159}, "", "system call");
+}
+
 /* Standard error is the snippet's: no bytes of it may lead anywhere but to a sentence of our own. */
 static void survives_any_standard_error(void **state) {
         static const char *const pieces[] = {
@@ -154,6 +225,9 @@ int main(void) {
                 cmocka_unit_test(knows_the_common_errors),
                 cmocka_unit_test(says_nothing_where_nothing_is_known),
                 cmocka_unit_test(tells_the_numbers),
+                cmocka_unit_test(lists_the_inputs),
+                cmocka_unit_test(knows_a_session),
+                cmocka_unit_test(knows_the_installed_modules),
                 cmocka_unit_test(survives_any_standard_error),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
