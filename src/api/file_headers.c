@@ -67,9 +67,10 @@ static const char *skip_etag(const char *text) {
 bool etag_is_listed(const char *header, const char *etag) {
         if (!header)
                 return false;
-        if (strcmp(skip_space(header), "*") == 0)
-                return true;
-        for (const char *at = skip_space(header); *at;) {
+        const char *at = skip_space(header);
+        if (*at == '*')
+                return !*skip_space(at + 1);
+        while (*at) {
                 if (strncmp(at, "W/", 2) == 0)
                         at += 2;
                 const char *end = skip_etag(at);
