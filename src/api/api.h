@@ -1,7 +1,7 @@
 /*
  * The api process's context: what every handler may reach.
  *
- * One process, one thread, one loop. Made by main.c in the order in which it stands here, torn down in reverse.
+ * One process, one loop, on whose thread everything here runs; the store writes on a thread of its own. Made by main.c in the order in which it stands here, torn down in reverse.
  */
 #pragma once
 

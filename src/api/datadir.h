@@ -7,7 +7,8 @@
  *        lock               held while the service runs
  *        admin-key          0600, root's: the generated admin key, for platformctl and people
  *        service/           0700, the service user's: what this process sees as "/" from the jail on
- *          sandbox.db       projects and keys
+ *          sandbox.db       what the service remembers
+ *          blobs/           contents of files, by their SHA-256
  */
 #pragma once
 
@@ -23,7 +24,7 @@ struct datadir {
         int service_fd; /* DATA_DIR/service */
 };
 
-#define DATADIR_DATABASE "/sandbox.db" /* as seen from inside the jail */
+#define DATADIR_STORE "/" /* the folder of the store, as seen from inside the jail */
 
 /* Makes what is missing. `uid` and `gid` are the service user's. 0 or a negative errno. */
 int datadir_open(const struct config *config, uid_t uid, gid_t gid, struct datadir *ret, struct err *e);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/config.h"
 #include "base/log.h"
 #include "sandbox/caps.h"
@@ -111,14 +112,12 @@ static int drop_capabilities(const struct jail *jail) {
         return caps_drop_all();
 }
 
-/* No core dump (it would hold keys and code), no tracer of the same user, no child process, nothing readable by others.
- */
+/* No core dump (it would hold keys and code), no tracer of the same user, nothing readable by others. */
 static int set_limits(const struct jail *jail) {
         static const struct rlimit none = {0, 0};
         (void)jail;
         umask(077);
-        if (setrlimit(RLIMIT_CORE, &none) < 0 || setrlimit(RLIMIT_NPROC, &none) < 0 ||
-            prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        if (setrlimit(RLIMIT_CORE, &none) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return -errno;
         return 0;
 }
@@ -131,16 +130,33 @@ static int confine_files(const struct jail *jail) {
         return r < 0 ? r : 0;
 }
 
+static int have_no_more_threads(const struct jail *jail) {
+        static const struct rlimit none = {0, 0};
+        (void)jail;
+        return setrlimit(RLIMIT_NPROC, &none) < 0 ? -errno : 0;
+}
+
 static int filter_calls(const struct jail *jail) {
         (void)jail;
-        return seccomp_load(SECCOMP_API);
+        return seccomp_load_for_all_threads(SECCOMP_API);
+}
+
+struct step {
+        const char *what;
+        int (*take)(const struct jail *jail);
+};
+
+static int take_steps(const struct step *steps, size_t count, const struct jail *jail, struct err *e) {
+        for (size_t i = 0; i < count; i++) {
+                int r = steps[i].take(jail);
+                if (r < 0)
+                        return err_set(e, r, "the api process could not %s: %s", steps[i].what, strerror(-r));
+        }
+        return 0;
 }
 
 int jail_enter(int root_fd, uid_t uid, gid_t gid, struct err *e) {
-        static const struct {
-                const char *what;
-                int (*take)(const struct jail *jail);
-        } steps[] = {
+        static const struct step steps[] = {
                 {"change its root folder", change_root},
                 {"see that no folder outside is open", keep_no_folder_open},
                 {"give up most capabilities", keep_what_the_next_step_needs},
@@ -148,13 +164,15 @@ int jail_enter(int root_fd, uid_t uid, gid_t gid, struct err *e) {
                 {"give up the last capabilities", drop_capabilities},
                 {"limit itself", set_limits},
                 {"confine itself with Landlock", confine_files},
-                {"load its system call filter", filter_calls},
         };
         const struct jail jail = {.root_fd = root_fd, .uid = uid, .gid = gid};
-        for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-                int r = steps[i].take(&jail);
-                if (r < 0)
-                        return err_set(e, r, "the api process could not %s: %s", steps[i].what, strerror(-r));
-        }
-        return 0;
+        return take_steps(steps, ARRAY_SIZE(steps), &jail, e);
+}
+
+int jail_seal(struct err *e) {
+        static const struct step steps[] = {
+                {"give up starting threads", have_no_more_threads},
+                {"load its system call filter", filter_calls},
+        };
+        return take_steps(steps, ARRAY_SIZE(steps), NULL, e);
 }

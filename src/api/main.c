@@ -125,6 +125,15 @@ static int set_admin_key(struct api *api, struct opened *opened, struct err *e) 
         return r < 0 ? err_set(e, r, "cannot store the admin key: %s", strerror(-r)) : 0;
 }
 
+/* The store's thread must be there before the jail is sealed; nothing is read before it is. */
+static int open_store(struct api *api, struct err *e) {
+        int r = store_new(api->loop, &api->store);
+        if (r < 0)
+                return err_set(e, r, "cannot start the store: %s", strerror(-r));
+        r = jail_seal(e);
+        return r < 0 ? r : store_open(api->store, DATADIR_STORE, e);
+}
+
 static int start(struct api *api, struct opened *opened, struct err *e) {
         /* The spawner takes the end of their connection for the end of this process, so it stays open for as long. */
         int r = fcntl(SPAWNER_FD, F_DUPFD_CLOEXEC, SPAWNER_FD) < 0 ? -errno : loop_new(&api->loop);
@@ -132,7 +141,7 @@ static int start(struct api *api, struct opened *opened, struct err *e) {
                 r = metrics_new(&api->metrics);
         if (r < 0)
                 return err_set(e, r, "cannot start: %s", strerror(-r));
-        r = store_open(DATADIR_DATABASE, &api->store, e);
+        r = open_store(api, e);
         if (r == 0)
                 r = set_admin_key(api, opened, e);
         if (r < 0)

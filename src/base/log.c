@@ -91,8 +91,8 @@ void log_event(enum log_level level, const char *message, ...) {
 }
 
 static char *next_buffer(size_t *size) {
-        static char buffers[8][64];
-        static unsigned turn;
+        static _Thread_local char buffers[8][64];
+        static _Thread_local unsigned turn;
         *size = sizeof(buffers[0]);
         return buffers[turn++ % 8];
 }

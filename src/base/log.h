@@ -20,7 +20,7 @@ void log_event(enum log_level level, const char *message, ...) __attribute__((se
 #define log_warning(...) log_event(LOG_LEVEL_WARNING, __VA_ARGS__, NULL)
 #define log_error(...) log_event(LOG_LEVEL_ERROR, __VA_ARGS__, NULL)
 
-/* Formats into one of a few static buffers, for log values only: log_info("x", "count", log_num(3)). */
+/* Formats into one of a few buffers of the thread, for log values only: log_info("x", "count", log_num(3)). */
 const char *log_num(long long value);
 /* Text of a negative errno, for log values. */
 const char *log_errno(int negative_errno);

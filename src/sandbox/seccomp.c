@@ -41,20 +41,30 @@ static int load(const struct sock_filter *items, size_t n, unsigned flags) {
                 .filter = (struct sock_filter *)(uintptr_t)items,
         };
 
-        return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) < 0 ? -errno : 0;
+        long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+        /* A positive number is the thread that cannot have it. */
+        return r < 0 ? -errno : (r > 0 ? -EBUSY : 0);
 }
 
-int seccomp_load(enum seccomp_policy policy) {
+static int load_policy(enum seccomp_policy policy, unsigned flags) {
         int r;
 
         if ((size_t)policy >= ARRAY_SIZE(programs))
                 return -EINVAL;
-        r = load(programs[policy].filter.items, programs[policy].filter.n, 0);
+        r = load(programs[policy].filter.items, programs[policy].filter.n, flags);
         if (r < 0 || programs[policy].attacks.n == 0)
                 return r;
         /*
          * The kernel logs all that one filter refuses, or nothing; so what only an attack would call is refused by a
          * second filter. Where both refuse, the later one counts. Without it the first still refuses all the same.
          */
-        return load(programs[policy].attacks.items, programs[policy].attacks.n, SECCOMP_FILTER_FLAG_LOG);
+        return load(programs[policy].attacks.items, programs[policy].attacks.n, flags | SECCOMP_FILTER_FLAG_LOG);
+}
+
+int seccomp_load(enum seccomp_policy policy) {
+        return load_policy(policy, 0);
+}
+
+int seccomp_load_for_all_threads(enum seccomp_policy policy) {
+        return load_policy(policy, SECCOMP_FILTER_FLAG_TSYNC);
 }

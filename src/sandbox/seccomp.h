@@ -20,3 +20,6 @@ enum seccomp_policy {
  * no_new_privs before. 0 or a negative errno.
  */
 int seccomp_load(enum seccomp_policy policy);
+
+/* The same for all threads that the process has. -EBUSY: one of them has a filter of its own. */
+int seccomp_load_for_all_threads(enum seccomp_policy policy);

@@ -30,7 +30,7 @@ struct store_conversation {
         char agent[STORE_NAME_MAX + 1];        /* "": of none yet */
         int64_t created_ms, active_ms;
         int64_t runs, files; /* how many there are; every version of a file counts */
-        int64_t bytes;       /* of files and of what is kept of runs */
+        int64_t bytes;       /* of files, code and replies, as if nothing were shared */
 };
 
 /* One run, without what it said. */
@@ -70,7 +70,7 @@ struct store_usage {
 /*
  * The conversation of that name; made if it is not there, and then of `agent` ("": of none). One that was of no agent
  * becomes this agent's. Its time of last activity is now. STORE_E_CONFLICT: it is of another agent, whose name is in
- * `ret`. The call returns when it is on the disk; it costs nothing but a read where nothing but the time has changed
+ * `ret`. STORE_E_NOT_FOUND: the project has no such agent. The call returns when it is on the disk; it costs nothing but a read where nothing but the time has changed
  * (times are written later, together).
  */
 int store_conversation_use(struct store *store, int64_t project_id, const char *name, const char *agent,
@@ -81,11 +81,14 @@ int store_conversation_find(struct store *store, int64_t project_id, const char 
 struct store_cursor {
         int64_t ms, id;
 };
-/* Latest activity first; `agent` NULL: of all. Returns the count, or a negative errno. */
+/*
+ * Latest activity first, by the times that are written: that of a run when it is kept. `agent` NULL: of all. Returns the
+ * count, or a negative errno.
+ */
 int store_conversation_list(struct store *store, int64_t project_id, const char *agent, struct store_cursor after,
                             struct store_conversation *ret, size_t max);
 
-/* Removes it with runs, files and blobs. STORE_E_NOT_FOUND. */
+/* It is gone at once, and counts no more; its rows and blobs are removed in the background. STORE_E_NOT_FOUND. */
 int store_conversation_delete(struct store *store, int64_t project_id, const char *name);
 
 /* Those with no activity since `before_ms`, longest idle first; with their project. Returns the count or -errno. */
@@ -97,7 +100,8 @@ int store_conversation_idle(struct store *store, int64_t before_ms, struct store
 
 typedef void (*store_done_fn)(void *data, int result); /* on the loop's thread; 0, STORE_E_* or -errno */
 
-/* Removes it in the background, if there has been no activity meanwhile (else STORE_E_CONFLICT). */
+/* Removes it in the background, if there has been no activity meanwhile (else STORE_E_CONFLICT). A negative errno: there
+ * will be no callback. */
 int store_conversation_expire(struct store *store, const struct store_idle *which, store_done_fn done, void *data);
 
 /* ---- runs and their files */
@@ -118,6 +122,7 @@ struct store_quota {
 
 struct store_new_run {
         struct store_run run;
+        int64_t conversation_id; /* of store_conversation_use; 0: whatever has the name that `run` gives */
         struct store_quota quota;
         const char *code; /* borrowed, not NUL-terminated by contract */
         size_t code_length;
@@ -148,7 +153,8 @@ int store_run_get(struct store *store, int64_t project_id, const char *id, struc
 int store_file_list(struct store *store, int64_t project_id, const char *conversation, bool only_latest,
                     const char *after, struct store_file *ret, size_t max, size_t *ret_count);
 int store_file_get(struct store *store, int64_t project_id, const char *id, struct store_file *ret);
-/* A descriptor of the content, owned by the caller; or -ENOENT (a defect, logged), or another negative errno. */
+/* A descriptor of the content, owned by the caller. STORE_E_NOT_FOUND is not told from a descriptor, so a file that has
+ * been deleted meanwhile is -ENOENT; so is one whose content is lost (a defect, logged). Or another negative errno. */
 int store_file_open(struct store *store, const struct store_file *file);
 
 int store_usage_get(struct store *store, int64_t project_id, struct store_usage *ret);

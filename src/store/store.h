@@ -1,9 +1,12 @@
 /*
- * What the service remembers: projects and their keys.
+ * What the service remembers: projects and their keys. Agents are in agents.h, conversations in conversations.h.
  *
- * Runs in the api process, after it has jailed itself. This header knows nothing of SQL: store_sqlite.c implements it
- * for one machine, and a database for several machines can implement it beside that. Every call is one transaction, and
- * what it wrote is on the disk when it returns 0.
+ * Runs in the api process, after it has jailed itself. These headers know nothing of SQL: the files beside them implement
+ * them for one machine, and a database for several machines can implement them as well. Every call is one transaction,
+ * and what it wrote is on the disk when it returns 0.
+ *
+ * All calls come from the loop's thread, and all callbacks on it. Reading is done on that thread. Writing is done by a
+ * thread of the store's own; where a function writes and has no callback, it waits for that.
  *
  * Functions return 0, a positive STORE_E_* that the caller handles, or a negative errno after the reason was logged.
  */
@@ -23,6 +26,7 @@ enum { STORE_E_NOT_FOUND = 1, STORE_E_EXISTS, STORE_E_CONFLICT, STORE_E_FULL };
 #define STORE_LABEL_MAX 200
 #define STORE_DEFAULT_PROJECT "default"
 
+struct loop;
 struct store;
 
 struct store_project {
@@ -43,9 +47,23 @@ struct store_key {
         int64_t created_ms;
 };
 
-/* Opens the file at `path`, makes or migrates its tables and the project "default". A newer schema is refused. */
-int store_open(const char *path, struct store **ret, struct err *e);
+/*
+ * Starts the store's thread, which then waits for store_open: in between, a process can give up the right to make
+ * threads before anything is read. 0 or a negative errno.
+ */
+int store_new(struct loop *loop, struct store **ret);
+/*
+ * Opens or makes the database and the contents of files in `folder`, an absolute path; migrates the tables and makes the
+ * project "default". A newer schema is refused. After an error there is still store_close to call.
+ */
+int store_open(struct store *store, const char *folder, struct err *e);
+/*
+ * Writes what has been asked for, and calls the callbacks of that, then closes. What these callbacks use must still be
+ * there. NULL-safe.
+ */
 void store_close(struct store *store);
+/* Waits until nothing is left to do in the background: deleted rows and contents are gone. For tests and tools. */
+int store_settle(struct store *store);
 
 int store_project_create(struct store *store, const char *name, struct store_project *ret);
 int store_project_find(struct store *store, const char *name, struct store_project *ret);

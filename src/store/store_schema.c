@@ -25,6 +25,91 @@ static const char *const steps[] = {
         "  revoked_ms INTEGER"
         ") STRICT;"
         "CREATE INDEX keys_of_project ON keys (project_id, public_id);",
+
+        /*
+         * Numbers of agents and conversations are never given twice (AUTOINCREMENT): a conversation whose agent is gone
+         * must not become that of the next one. A conversation without project and name has been deleted; its rows are
+         * removed in the background. run_id and blob_id are no foreign keys, whose checks would need two more indexes.
+         */
+        "CREATE TABLE agents ("
+        "  id INTEGER PRIMARY KEY AUTOINCREMENT,"
+        "  project_id INTEGER NOT NULL REFERENCES projects (id),"
+        "  name TEXT NOT NULL,"
+        "  image TEXT,"
+        "  tools TEXT NOT NULL," /* JSON, a list */
+        "  created_ms INTEGER NOT NULL,"
+        "  updated_ms INTEGER NOT NULL,"
+        "  UNIQUE (project_id, name)"
+        ") STRICT;"
+        "CREATE TABLE agent_env ("
+        "  agent_id INTEGER NOT NULL REFERENCES agents (id) ON DELETE CASCADE,"
+        "  name TEXT NOT NULL,"
+        "  value TEXT NOT NULL,"
+        "  PRIMARY KEY (agent_id, name)"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE TABLE conversations ("
+        "  id INTEGER PRIMARY KEY AUTOINCREMENT,"
+        "  project_id INTEGER REFERENCES projects (id)," /* NULL, with the name: deleted */
+        "  name TEXT,"
+        "  agent_id INTEGER," /* NULL, or that of an agent that is gone: of none */
+        "  created_ms INTEGER NOT NULL,"
+        "  active_ms INTEGER NOT NULL,"
+        "  runs INTEGER NOT NULL DEFAULT 0,"
+        "  files INTEGER NOT NULL DEFAULT 0,"
+        "  bytes INTEGER NOT NULL DEFAULT 0,"
+        "  UNIQUE (project_id, name)"
+        ") STRICT;"
+        "CREATE INDEX conversations_by_activity ON conversations (project_id, active_ms, id);"
+        "CREATE INDEX conversations_of_agent ON conversations (project_id, agent_id, active_ms, id);"
+        "CREATE INDEX conversations_idle ON conversations (active_ms, id) WHERE project_id IS NOT NULL;"
+        "CREATE TABLE runs ("
+        "  id INTEGER PRIMARY KEY," /* in the order in which they ended */
+        "  public_id TEXT NOT NULL UNIQUE,"
+        "  conversation_id INTEGER NOT NULL REFERENCES conversations (id),"
+        "  agent TEXT NOT NULL," /* its name at that time, or empty */
+        "  sandbox_id TEXT NOT NULL,"
+        "  outcome TEXT NOT NULL,"
+        "  exit_code INTEGER NOT NULL,"
+        "  stateful INTEGER NOT NULL CHECK (stateful IN (0, 1)),"
+        "  started_ms INTEGER NOT NULL,"
+        "  wall_us INTEGER NOT NULL,"
+        "  cpu_us INTEGER NOT NULL,"
+        "  memory_max_bytes INTEGER NOT NULL,"
+        "  files INTEGER NOT NULL,"
+        "  results INTEGER NOT NULL"
+        ") STRICT;"
+        "CREATE INDEX runs_of_conversation ON runs (conversation_id, id);"
+        "CREATE TABLE run_details (" /* apart, because it is large and lists do not need it */
+        "  run_id INTEGER PRIMARY KEY,"
+        "  code BLOB NOT NULL,"
+        "  reply BLOB NOT NULL" /* JSON */
+        ") STRICT;"
+        "CREATE TABLE blobs ("
+        "  id INTEGER PRIMARY KEY,"
+        "  sha256 TEXT NOT NULL UNIQUE CHECK (length(sha256) = 64),"
+        "  size INTEGER NOT NULL,"
+        "  refs INTEGER NOT NULL CHECK (refs >= 0)" /* rows of files; removed with the last one */
+        ") STRICT;"
+        "CREATE TABLE files ("
+        "  id INTEGER PRIMARY KEY,"
+        "  public_id TEXT NOT NULL UNIQUE,"
+        "  conversation_id INTEGER NOT NULL REFERENCES conversations (id),"
+        "  run_id INTEGER NOT NULL,"
+        "  name TEXT NOT NULL,"
+        "  size INTEGER NOT NULL,"
+        "  media_type TEXT NOT NULL,"
+        "  blob_id INTEGER NOT NULL,"
+        "  created_ms INTEGER NOT NULL,"
+        "  latest INTEGER NOT NULL CHECK (latest IN (0, 1))"
+        ") STRICT;"
+        "CREATE INDEX files_of_conversation ON files (conversation_id, id);"
+        "CREATE INDEX files_latest ON files (conversation_id, id) WHERE latest = 1;"
+        "CREATE UNIQUE INDEX files_latest_of_name ON files (conversation_id, name) WHERE latest = 1;"
+        "CREATE TABLE usage ("
+        "  project_id INTEGER PRIMARY KEY REFERENCES projects (id),"
+        "  bytes INTEGER NOT NULL,"
+        "  files INTEGER NOT NULL"
+        ") STRICT;",
 };
 
 static int read_version(sqlite3 *database, int *ret) {

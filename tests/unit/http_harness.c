@@ -9,6 +9,7 @@
  *      http_harness KEY [request_timeout_s [connections_per_address [body_max_bytes]]]
  */
 #include <assert.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,6 +141,13 @@ static void on_stop(void *data, int signal_number) {
         http_server_drain(api.http, on_drained, data);
 }
 
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
+        (void)status;
+        (void)type;
+        (void)place;
+        return remove(path);
+}
+
 static void must(int r, const struct err *e) {
         if (r == 0)
                 return;
@@ -156,6 +164,7 @@ int main(int argc, char **argv) {
         };
         struct store_key key = {.public_id = "key_test"};
         char address[LISTEN_TEXT_BYTES];
+        char folder[] = "/tmp/http-harness-XXXXXX";
         int listen_fd;
 
         assert(argc > 1);
@@ -164,7 +173,9 @@ int main(int argc, char **argv) {
         signal(SIGPIPE, SIG_IGN);
         must(loop_new(&api.loop), NULL);
         must(metrics_new(&api.metrics), NULL);
-        must(store_open(":memory:", &api.store, &e), &e);
+        must(mkdtemp(folder) ? 0 : -1, NULL);
+        must(store_new(api.loop, &api.store), NULL);
+        must(store_open(api.store, folder, &e), &e);
         must(key_hash(argv[1], strlen(argv[1]), &key.hash), NULL);
         must(store_admin_key_set(api.store, &key), NULL);
         must(auth_new(&api, &api.auth), NULL);
@@ -179,6 +190,7 @@ int main(int argc, char **argv) {
         http_server_free(api.http);
         auth_free(api.auth);
         store_close(api.store);
+        nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
         json_decref(api.environment);
         metrics_free(api.metrics);
         loop_free(api.loop);

@@ -12,48 +12,9 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "base/loop.h"
 #include "store/store.h"
-
-struct fixture {
-        char folder[64];
-        char path[96];
-        struct store *store;
-};
-
-static void reopen(struct fixture *f) {
-        struct err e = {.code = 0};
-        store_close(f->store);
-        f->store = NULL;
-        if (store_open(f->path, &f->store, &e) < 0)
-                fail_msg("%s", e.message);
-}
-
-static int set_up(void **state) {
-        struct fixture *f = calloc(1, sizeof(*f));
-        if (!f)
-                return -1;
-        strcpy(f->folder, "/tmp/test-store-XXXXXX");
-        if (!mkdtemp(f->folder))
-                return -1;
-        snprintf(f->path, sizeof(f->path), "%s/store.db", f->folder);
-        reopen(f);
-        *state = f;
-        return 0;
-}
-
-static int tear_down(void **state) {
-        struct fixture *f = *state;
-        static const char *const endings[] = {"", "-wal", "-shm"};
-        store_close(f->store);
-        for (size_t i = 0; i < 3; i++) {
-                char path[128];
-                snprintf(path, sizeof(path), "%s%s", f->path, endings[i]);
-                unlink(path);
-        }
-        rmdir(f->folder);
-        free(f);
-        return 0;
-}
+#include "store_fixture.h"
 
 static struct store_key new_key(int64_t project_id, const char *public_id, const char *text) {
         struct store_key key = {.project_id = project_id};
@@ -95,7 +56,7 @@ static void hashes_as_sha256(void **state) {
 }
 
 static void projects(void **state) {
-        struct fixture *f = *state;
+        struct store_fixture *f = *state;
         struct store_project project, list[10];
 
         assert_int_equal(store_project_find(f->store, STORE_DEFAULT_PROJECT, &project), 0);
@@ -107,7 +68,7 @@ static void projects(void **state) {
         int64_t id = project.id;
         assert_int_equal(store_project_create(f->store, "a'; DROP TABLE projects; --", &project), 0);
 
-        reopen(f);
+        store_fixture_reopen(f);
         assert_int_equal(store_project_find(f->store, "b", &project), 0);
         assert_int_equal(project.id, id);
         assert_int_equal(store_project_list(f->store, "", list, 10), 3);
@@ -119,7 +80,7 @@ static void projects(void **state) {
 }
 
 static void keys(void **state) {
-        struct fixture *f = *state;
+        struct store_fixture *f = *state;
         struct store_project a, b;
         struct store_key key, got, list[4];
 
@@ -135,7 +96,7 @@ static void keys(void **state) {
         key = new_key(b.id, "key_1", "csk_third");
         assert_int_equal(store_key_create(f->store, &key), STORE_E_EXISTS);
 
-        reopen(f);
+        store_fixture_reopen(f);
         assert_int_equal(find(f->store, "csk_first", &got), 0);
         assert_string_equal(got.public_id, "key_1");
         assert_string_equal(got.project, "a");
@@ -154,7 +115,7 @@ static void keys(void **state) {
         assert_int_equal(store_key_revoke(f->store, b.id, "key_1"), STORE_E_NOT_FOUND);
         assert_int_equal(store_key_revoke(f->store, a.id, "key_1"), 0);
         assert_int_equal(store_key_revoke(f->store, a.id, "key_1"), STORE_E_NOT_FOUND);
-        reopen(f);
+        store_fixture_reopen(f);
         assert_int_equal(find(f->store, "csk_first", &got), STORE_E_NOT_FOUND);
         assert_int_equal(find(f->store, "csk_second", &got), 0);
         assert_int_equal(store_key_list(f->store, a.id, "", list, 4), 1);
@@ -164,7 +125,7 @@ static void keys(void **state) {
 }
 
 static void the_operators_admin_key(void **state) {
-        struct fixture *f = *state;
+        struct store_fixture *f = *state;
         struct store_project a;
         struct store_key key, got;
 
@@ -197,14 +158,13 @@ static void the_operators_admin_key(void **state) {
 }
 
 static void keeps_no_key_itself(void **state) {
-        struct fixture *f = *state;
+        struct store_fixture *f = *state;
         struct store_project a;
         static char bytes[1 << 20];
         assert_int_equal(store_project_create(f->store, "a", &a), 0);
         struct store_key key = new_key(a.id, "key_1", "csk_0123456789abcdef0123456789abcdef");
         assert_int_equal(store_key_create(f->store, &key), 0);
-        store_close(f->store);
-        f->store = NULL;
+        store_fixture_close(f);
         FILE *file = fopen(f->path, "r");
         assert_non_null(file);
         size_t length = fread(bytes, 1, sizeof(bytes), file);
@@ -213,54 +173,57 @@ static void keeps_no_key_itself(void **state) {
         assert_null(memmem(bytes, length, "456789abcdef", 12));
 }
 
-static void run_sql(const char *path, const char *sql) {
-        sqlite3 *database;
-        assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
-        assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
-        sqlite3_close(database);
+/* Opens what is in the folder, which must fail, and gives the reason. */
+static struct err refusal(const char *folder) {
+        struct err e = {.code = 0};
+        struct loop *loop;
+        struct store *store;
+        assert_int_equal(loop_new(&loop), 0);
+        assert_int_equal(store_new(loop, &store), 0);
+        assert_true(store_open(store, folder, &e) < 0);
+        store_close(store);
+        loop_free(loop);
+        return e;
 }
 
 static void refuses_a_newer_schema(void **state) {
-        struct fixture *f = *state;
-        struct err e = {.code = 0};
-        store_close(f->store);
-        f->store = NULL;
-        run_sql(f->path, "PRAGMA user_version = 1000");
-        assert_true(store_open(f->path, &f->store, &e) < 0);
+        struct store_fixture *f = *state;
+        long long version = store_fixture_number(f, "PRAGMA user_version");
+        char back[64];
+        store_fixture_close(f);
+        store_fixture_sql(f, "PRAGMA user_version = 1000");
+        struct err e = refusal(f->folder);
         assert_non_null(strstr(e.message, "schema 1000"));
         assert_non_null(strstr(e.message, "newer"));
-        run_sql(f->path, "PRAGMA user_version = 1");
-        reopen(f);
+        snprintf(back, sizeof(back), "PRAGMA user_version = %lld", version);
+        store_fixture_sql(f, back);
+        store_fixture_open(f);
 }
 
 static void refuses_what_is_no_database(void **state) {
-        struct fixture *f = *state;
-        struct err e = {.code = 0};
-        char path[128];
-        struct store *store = NULL;
-        snprintf(path, sizeof(path), "%s/other", f->folder);
-        FILE *file = fopen(path, "w");
+        struct store_fixture *f = *state;
+        store_fixture_close(f);
+        FILE *file = fopen(f->path, "w");
         assert_non_null(file);
         for (int i = 0; i < 1000; i++)
                 fputs("not a database ", file);
         fclose(file);
-        assert_true(store_open(path, &store, &e) < 0);
-        assert_null(store);
+        struct err e = refusal(f->folder);
         assert_non_null(strstr(e.message, "database"));
-        unlink(path);
-        assert_true(store_open("/nonexistent/folder/store.db", &store, &e) < 0);
+        e = refusal("/nonexistent/folder");
+        assert_non_null(strstr(e.message, "database"));
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(keys_are_long_and_differ),
                 cmocka_unit_test(hashes_as_sha256),
-                cmocka_unit_test_setup_teardown(projects, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(keys, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(the_operators_admin_key, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(keeps_no_key_itself, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(refuses_a_newer_schema, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(refuses_what_is_no_database, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(projects, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(keys, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(the_operators_admin_key, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(keeps_no_key_itself, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(refuses_a_newer_schema, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(refuses_what_is_no_database, store_set_up, store_tear_down),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,278 @@
+/*
+ * Conversations: using, finding, listing, deleting; see conversations.h.
+ *
+ * Runs in the api process; functions named write_… on the writer's thread. Deleting takes project and name away from the
+ * conversation, which is quick whatever it holds; store_chores.c removes the rest of it.
+ */
+#include "store/conversations.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "store/store_private.h"
+
+/* A conversation that the writer has been asked to remove if it is still idle. */
+struct expiry {
+        struct store *store;
+        struct store_idle which;
+        bool is_active; /* it was used after the caller had found it idle */
+        store_done_fn done;
+        void *data;
+        struct expiry *next;
+};
+
+/* ---- reading */
+
+static void read_conversation(sqlite3_stmt *s, struct store_conversation *ret) {
+        *ret = (struct store_conversation){
+                .id = sqlite3_column_int64(s, 0),
+                .created_ms = sqlite3_column_int64(s, 3),
+                .active_ms = sqlite3_column_int64(s, 4),
+                .runs = sqlite3_column_int64(s, 5),
+                .files = sqlite3_column_int64(s, 6),
+                .bytes = sqlite3_column_int64(s, 7),
+        };
+        sql_copy_text(s, 1, ret->name, sizeof(ret->name));
+        sql_copy_text(s, 2, ret->agent, sizeof(ret->agent));
+}
+
+static int find(struct sql *sql, int64_t project_id, const char *name, struct store_conversation *ret) {
+        sqlite3_stmt *s = sql_statement(sql, SQL_CONVERSATION_FIND);
+        sqlite3_bind_int64(s, 1, project_id);
+        sql_bind_text(s, 2, name);
+        int r = sql_step(sql, s);
+        if (r == 0)
+                read_conversation(s, ret);
+        return sql_end(s, r);
+}
+
+int store_conversation_find(struct store *store, int64_t project_id, const char *name, struct store_conversation *ret) {
+        int r = find(&store->reader, project_id, name, ret);
+        if (r == 0) {
+                int64_t noted = activity_of(&store->activity, ret->id);
+                if (noted > ret->active_ms)
+                        ret->active_ms = noted;
+        }
+        return r;
+}
+
+int store_conversation_list(struct store *store, int64_t project_id, const char *agent, struct store_cursor after,
+                            struct store_conversation *ret, size_t max) {
+        sqlite3_stmt *s =
+                sql_statement(&store->reader, agent ? SQL_CONVERSATION_LIST_OF_AGENT : SQL_CONVERSATION_LIST);
+        size_t count = 0;
+        int r = 0;
+        sqlite3_bind_int64(s, 1, project_id);
+        sqlite3_bind_int64(s, 2, after.id ? after.ms : INT64_MAX);
+        sqlite3_bind_int64(s, 3, after.id ? after.id : INT64_MAX);
+        sqlite3_bind_int64(s, 4, (sqlite3_int64)max);
+        if (agent)
+                sql_bind_text(s, 5, agent);
+        while (count < max && (r = sql_step(&store->reader, s)) == 0)
+                read_conversation(s, &ret[count++]);
+        return sql_end(s, r) < 0 ? r : (int)count;
+}
+
+/* ---- using */
+
+static bool is_expiring(const struct store *store, int64_t id) {
+        for (const struct expiry *expiry = store->expiring; expiry; expiry = expiry->next)
+                if (expiry->which.conversation_id == id)
+                        return true;
+        return false;
+}
+
+struct use {
+        int64_t project_id;
+        const char *name, *agent;
+        struct store_conversation *ret;
+};
+
+static int find_agent_id(struct sql *sql, const struct use *use, int64_t *ret) {
+        sqlite3_stmt *s = sql_statement(sql, SQL_AGENT_FIND);
+        sqlite3_bind_int64(s, 1, use->project_id);
+        sql_bind_text(s, 2, use->agent);
+        int r = sql_step(sql, s);
+        if (r == 0)
+                *ret = sqlite3_column_int64(s, 0);
+        return sql_end(s, r);
+}
+
+static int insert(struct sql *sql, const struct use *use, int64_t agent_id) {
+        sqlite3_stmt *s = sql_statement(sql, SQL_CONVERSATION_INSERT);
+        sqlite3_bind_int64(s, 1, use->project_id);
+        sql_bind_text(s, 2, use->name);
+        if (agent_id)
+                sqlite3_bind_int64(s, 3, agent_id);
+        sqlite3_bind_int64(s, 4, sql_now_ms());
+        return sql_run(sql, s);
+}
+
+static int update(struct sql *sql, enum sql_statement which, int64_t id, int64_t value) {
+        sqlite3_stmt *s = sql_statement(sql, which);
+        sqlite3_bind_int64(s, 1, id);
+        sqlite3_bind_int64(s, 2, value);
+        return sql_run(sql, s);
+}
+
+enum fit { FITS, BECOMES_ITS, IS_ANOTHERS };
+
+static enum fit compare_agents(const struct store_conversation *there, const char *agent) {
+        if (!*agent || strcmp(there->agent, agent) == 0)
+                return FITS;
+        return *there->agent ? IS_ANOTHERS : BECOMES_ITS;
+}
+
+static int write_use_of(struct sql *sql, const struct use *use, int64_t agent_id) {
+        int r = 0;
+        switch (compare_agents(use->ret, use->agent)) {
+        case IS_ANOTHERS:
+                return STORE_E_CONFLICT;
+        case BECOMES_ITS:
+                r = update(sql, SQL_CONVERSATION_SET_AGENT, use->ret->id, agent_id);
+                break;
+        case FITS:
+                break;
+        }
+        return r == 0 ? update(sql, SQL_CONVERSATION_TOUCH, use->ret->id, sql_now_ms()) : r;
+}
+
+static int write_use(struct store *store, void *data) {
+        struct use *use = data;
+        struct sql *sql = &store->database;
+        int64_t agent_id = 0;
+        int r = *use->agent ? find_agent_id(sql, use, &agent_id) : 0;
+        if (r != 0)
+                return r;
+        r = find(sql, use->project_id, use->name, use->ret);
+        if (r == STORE_E_NOT_FOUND)
+                r = insert(sql, use, agent_id);
+        else if (r == 0)
+                r = write_use_of(sql, use, agent_id);
+        return r == 0 ? find(sql, use->project_id, use->name, use->ret) : r;
+}
+
+/* STORE_E_NOT_FOUND: not there, or not in a way that needs no change. */
+static int use_what_is_there(struct store *store, const struct use *use) {
+        int r = find(&store->reader, use->project_id, use->name, use->ret);
+        if (r != 0)
+                return r;
+        enum fit fit = compare_agents(use->ret, use->agent);
+        if (fit == IS_ANOTHERS)
+                return STORE_E_CONFLICT;
+        if (fit == BECOMES_ITS || is_expiring(store, use->ret->id))
+                return STORE_E_NOT_FOUND;
+        use->ret->active_ms = sql_now_ms();
+        r = activity_note(&store->activity, use->ret->id, use->ret->active_ms);
+        if (r == 1)
+                writer_nudge(store->writer);
+        return r < 0 ? r : 0;
+}
+
+int store_conversation_use(struct store *store, int64_t project_id, const char *name, const char *agent,
+                           struct store_conversation *ret) {
+        struct use use = {.project_id = project_id, .name = name, .agent = agent, .ret = ret};
+        int r = use_what_is_there(store, &use);
+        return r == STORE_E_NOT_FOUND ? writer_call(store, write_use, &use) : r;
+}
+
+/* ---- deleting */
+
+/* `s` gives bytes and files of the conversation that it has deleted. */
+static int doom(struct store *store, sqlite3_stmt *s, int64_t project_id) {
+        struct sql *sql = &store->database;
+        int64_t bytes = 0, files = 0;
+        int r = sql_step(sql, s);
+        if (r == 0) {
+                bytes = sqlite3_column_int64(s, 0);
+                files = sqlite3_column_int64(s, 1);
+        }
+        r = sql_finish(sql, s, r);
+        if (r != 0)
+                return r;
+        store->chores.doomed = true;
+        s = sql_statement(sql, SQL_USAGE_ADD);
+        sqlite3_bind_int64(s, 1, project_id);
+        sqlite3_bind_int64(s, 2, -bytes);
+        sqlite3_bind_int64(s, 3, -files);
+        return sql_run(sql, s);
+}
+
+static int write_deletion(struct store *store, void *data) {
+        const struct use *which = data;
+        sqlite3_stmt *s = sql_statement(&store->database, SQL_CONVERSATION_DOOM);
+        sqlite3_bind_int64(s, 1, which->project_id);
+        sql_bind_text(s, 2, which->name);
+        return doom(store, s, which->project_id);
+}
+
+int store_conversation_delete(struct store *store, int64_t project_id, const char *name) {
+        struct use which = {.project_id = project_id, .name = name};
+        return writer_call(store, write_deletion, &which);
+}
+
+/* ---- idle ones */
+
+int store_conversation_idle(struct store *store, int64_t before_ms, struct store_idle *ret, size_t max) {
+        sqlite3_stmt *s = sql_statement(&store->reader, SQL_CONVERSATION_IDLE);
+        size_t count = 0;
+        int r = 0;
+        sqlite3_bind_int64(s, 1, before_ms);
+        while (count < max && (r = sql_step(&store->reader, s)) == 0) {
+                int64_t id = sqlite3_column_int64(s, 0);
+                if (activity_of(&store->activity, id) >= before_ms || is_expiring(store, id))
+                        continue;
+                ret[count] = (struct store_idle){
+                        .conversation_id = id,
+                        .project_id = sqlite3_column_int64(s, 1),
+                        .active_ms = sqlite3_column_int64(s, 2),
+                };
+                sql_copy_text(s, 3, ret[count].name, sizeof(ret[count].name));
+                count++;
+        }
+        return sql_end(s, r) < 0 ? r : (int)count;
+}
+
+static int write_expiry(struct store *store, void *data) {
+        const struct expiry *expiry = data;
+        sqlite3_stmt *s = sql_statement(&store->database, SQL_CONVERSATION_DOOM_IDLE);
+        if (expiry->is_active)
+                return STORE_E_CONFLICT;
+        sqlite3_bind_int64(s, 1, expiry->which.project_id);
+        sqlite3_bind_int64(s, 2, expiry->which.conversation_id);
+        sqlite3_bind_int64(s, 3, expiry->which.active_ms);
+        int r = doom(store, s, expiry->which.project_id);
+        return r == STORE_E_NOT_FOUND ? STORE_E_CONFLICT : r;
+}
+
+static void on_expired(void *data, int result) {
+        CLEANUP_FREE struct expiry *expiry = data;
+        struct expiry **place = &expiry->store->expiring;
+        while (*place != expiry)
+                place = &(*place)->next;
+        *place = expiry->next;
+        expiry->done(expiry->data, result);
+}
+
+/*
+ * From here to the callback, using the conversation goes through the writer, which knows whether it is still there; so
+ * nobody can be told that it is while it is being removed.
+ */
+int store_conversation_expire(struct store *store, const struct store_idle *which, store_done_fn done, void *data) {
+        struct expiry *expiry = calloc(1, sizeof(*expiry));
+        if (!expiry)
+                return -ENOMEM;
+        *expiry = (struct expiry){.store = store, .which = *which, .done = done, .data = data};
+        expiry->is_active = activity_of(&store->activity, which->conversation_id) > which->active_ms;
+        int r = writer_submit(store, write_expiry, expiry, 0, on_expired, expiry);
+        if (r < 0) {
+                free(expiry);
+                return r;
+        }
+        expiry->next = store->expiring;
+        store->expiring = expiry;
+        return 0;
+}

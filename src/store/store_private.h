@@ -1,0 +1,25 @@
+/*
+ * What the files of the SQLite store share. Private to the store.
+ *
+ * Runs in the api process, on two threads: the loop's and the writer's. Who uses what stands beside each member.
+ */
+#pragma once
+
+#include "store/store.h"
+#include "store/store_activity.h"
+#include "store/store_blobs.h"
+#include "store/store_chores.h"
+#include "store/store_sql.h"
+#include "store/store_writer.h"
+
+struct expiry;
+
+struct store {
+        struct sql reader;        /* the loop's thread */
+        struct sql database;      /* the writer's, once it has started: everything that changes */
+        struct blobs blobs;       /* the writer's; its folder both's */
+        struct chores chores;     /* the writer's */
+        struct activity activity; /* both's, under its lock */
+        struct expiry *expiring;  /* the loop's thread: conversations that the writer may be removing */
+        struct writer *writer;
+};
