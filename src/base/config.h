@@ -36,8 +36,12 @@ struct config {
         int64_t template_max_age_s;      /* SANDBOX_TEMPLATE_MAX_AGE_SECONDS */
         int64_t output_keep_bytes;       /* SANDBOX_OUTPUT_KEEP_BYTES: kept of each stream */
         int64_t output_max_bytes;        /* SANDBOX_OUTPUT_MAX_BYTES: more ends the run */
-        /* Read and checked now, of use later: */
-        int64_t session_idle_s, sessions_per_project, max_sessions, conversation_ttl_s;
+        int64_t conversation_ttl_s;      /* SANDBOX_CONVERSATION_TTL_SECONDS: after its last run */
+        int64_t session_idle_s;          /* SANDBOX_SESSION_IDLE_SECONDS */
+        int64_t sessions_per_project;    /* SANDBOX_SESSIONS_PER_PROJECT */
+        int64_t max_sessions;            /* SANDBOX_MAX_SESSIONS */
+        int64_t quota_bytes;             /* SANDBOX_QUOTA_BYTES: of one project's kept files; 0: none */
+        int64_t quota_files;             /* SANDBOX_QUOTA_FILES: the same */
 };
 
 /* The file of the data folder that holds a generated admin key: one line, mode 0600. */
