@@ -93,6 +93,8 @@ void agent_settings_init(const struct config *config, struct agent_settings *ret
                 .timeout_ms = (uint32_t)config->execute_timeout_s * MS_PER_S,
                 .timeout_max_ms = (uint32_t)config->execute_max_timeout_s * MS_PER_S,
         };
+        if (ret->timeout_ms > ret->timeout_max_ms)
+                ret->timeout_ms = ret->timeout_max_ms;
 }
 
 int agent_settings_load(struct store *store, const struct config *config, int64_t project_id, const char *agent,

@@ -13,9 +13,12 @@ struct auth;
 struct config;
 struct conversation_events;
 struct engine;
+struct execution;
+struct expiry;
 struct http_server;
 struct loop;
 struct metrics;
+struct sessions;
 struct store;
 
 struct api {
@@ -25,6 +28,9 @@ struct api {
         json_t *environment;   /* environment.json of the image, or an empty object */
         struct store *store;   /* projects and keys */
         struct auth *auth;     /* keys of requests, rates */
+        struct sessions *sessions; /* stateful ones that live */
+        struct expiry *expiry; /* ends conversations */
+        struct execution *executions; /* requests to run something that are on their way */
         struct engine *engine; /* pool and runs; talks to the spawner */
         struct conversation_events *events; /* who listens to conversations */
         struct http_server *http;

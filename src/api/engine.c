@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/config.h"
 #include "base/log.h"
+#include "session/session.h"
 
 #define PARKED_MAX_NS (15 * 60 * NS_PER_S)
 #define CREATING_MAX 8
@@ -65,7 +66,13 @@ static struct engine_sandbox *sandbox_of(struct engine *engine, const struct run
 
 static void host_claim(void *data, struct run *run) {
         struct engine *engine = data;
-        spawn_claim(engine->client, run->sandbox, run->setup.request->timeout_ms, 0);
+        uint32_t flags = run->setup.request->session ? SPAWN_CLAIM_SESSION : 0;
+        spawn_claim(engine->client, run->sandbox, run->setup.request->timeout_ms, flags);
+}
+
+static void host_rest(void *data, struct run *run) {
+        struct engine *engine = data;
+        spawn_rest(engine->client, run->sandbox);
 }
 
 static void host_overflow(void *data, struct run *run) {
@@ -75,7 +82,10 @@ static void host_overflow(void *data, struct run *run) {
 
 static void host_abandon(void *data, struct run *run) {
         struct engine *engine = data;
-        sandbox_of(engine, run)->run = NULL;
+        struct engine_sandbox *sandbox = sandbox_of(engine, run);
+        sandbox->run = NULL;
+        if (sandbox->session)
+                session_abandoned(sandbox->session, SESSION_LOSS_CANCELLED);
         spawn_kill(engine->client, run->sandbox, SPAWN_END_CANCELLED);
 }
 
@@ -83,7 +93,11 @@ static void free_finished(struct engine *engine) {
         while (engine->finished) {
                 struct run *run = engine->finished;
                 engine->finished = run->next;
-                run_free(run);
+                engine_sessions_call_finished(engine, run);
+                if (run->held)
+                        run->let_go = true;
+                else
+                        run_free(run);
         }
 }
 
@@ -91,6 +105,7 @@ static void on_tidy(void *data) {
         struct engine *engine = data;
         engine->tidy = NULL;
         free_finished(engine);
+        sessions_settle(engine->api->sessions);
         engine_pump(engine);
         if (engine->draining && engine->runs == 0 && engine->drained) {
                 void (*drained)(void *) = engine->drained;
@@ -117,7 +132,10 @@ void engine_tidy_soon(struct engine *engine) {
 
 static void host_requeue(void *data, struct run *run) {
         struct engine *engine = data;
-        if (admission_return(&engine->admission, &run->ticket, run->setup.request->lane) < 0)
+        struct session *session = run->setup.request->session;
+        if (session)
+                session_requeue(session, run);
+        else if (admission_return(&engine->admission, &run->ticket, run->setup.request->lane) < 0)
                 run_refuse(run, RUN_REFUSED_MEMORY);
         engine_tidy_soon(engine);
 }
@@ -125,6 +143,8 @@ static void host_requeue(void *data, struct run *run) {
 static void host_finished(void *data, struct run *run) {
         struct engine *engine = data;
         admission_cancel(&engine->admission, &run->ticket);
+        if (run->setup.request->session)
+                session_withdraw(run->setup.request->session, run);
         run->next = engine->finished;
         engine->finished = run;
         engine->runs--;
@@ -133,6 +153,7 @@ static void host_finished(void *data, struct run *run) {
 
 static const struct run_host host = {
         .claim = host_claim,
+        .rest = host_rest,
         .overflow = host_overflow,
         .abandon = host_abandon,
         .requeue = host_requeue,
@@ -188,7 +209,11 @@ static void hand_out(struct engine *engine) {
                 for (int i = 0; i < SPAWN_READY_FDS; i++)
                         fds[i] = take_fd(&sandbox->fds[i]);
                 sandbox->run = run;
+                sandbox->session = run->setup.request->session;
                 sandbox->leased_ns = now_ns;
+                sandbox->admitted = true;
+                if (sandbox->session)
+                        session_leased(sandbox->session, run, sandbox);
                 run_lease(run, sandbox->id, fds);
                 count_claim(engine, run, sandbox);
         }
@@ -355,11 +380,23 @@ void engine_run_submit(struct engine *engine, struct run *run) {
                 run_refuse(run, verdict == ADMISSION_FULL ? RUN_REFUSED_QUEUE_FULL : RUN_REFUSED_MEMORY);
 }
 
+void engine_run_hold(struct run *run) {
+        run->held = true;
+}
+
+void engine_run_release(struct engine *engine, struct run *run) {
+        (void)engine;
+        run->held = false;
+        if (run->let_go)
+                run_free(run);
+}
+
 void engine_drain(struct engine *engine, void (*done)(void *data), void *data) {
         engine->draining = true;
         engine->drained = done;
         engine->drained_data = data;
         pool_stop(&engine->pool);
+        sessions_stop(engine->api->sessions);
         struct admission_ticket *ticket;
         while ((ticket = admission_expired(&engine->admission, SCHED_NEVER)))
                 run_refuse(CONTAINER_OF(ticket, struct run, ticket), RUN_REFUSED_STOPPING);

@@ -41,6 +41,10 @@ struct run *engine_run_new(struct engine *engine, const struct run_request *requ
 /* Queues it; it may start or be refused within this call. The engine frees it once it is answered or cancelled. */
 void engine_run_submit(struct engine *engine, struct run *run);
 
+/* Called in on_done: the run stays as it is, to be read, until it is released. */
+void engine_run_hold(struct run *run);
+void engine_run_release(struct engine *engine, struct run *run);
+
 /* Seconds after which one that was refused may try again. */
 uint32_t engine_retry_after_s(const struct engine *engine);
 /* What the image has installed, for messages: "numpy, pandas". */

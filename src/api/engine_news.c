@@ -23,6 +23,8 @@ static void on_hello(void *data, uint32_t max_sandboxes) {
 
 static void on_ready(void *data, uint64_t request, struct sandbox_id id, const int *fds) {
         struct engine *engine = data;
+        if (engine_sessions_ready(engine, request, id, fds))
+                return;
         struct engine_sandbox *sandbox = engine->pool.creating > 0 ? calloc(1, sizeof(*sandbox)) : NULL;
         if (!sandbox) {
                 log_error("a sandbox cannot be taken over", "request", log_num((long long)request));
@@ -45,7 +47,7 @@ static void on_ready(void *data, uint64_t request, struct sandbox_id id, const i
 
 static void on_failed(void *data, uint64_t request, uint32_t number, int error) {
         struct engine *engine = data;
-        if (engine->pool.creating == 0)
+        if (engine_sessions_failed(engine, request) || engine->pool.creating == 0)
                 return;
         log_warning("a sandbox could not be made", "request", log_num((long long)request), "step",
                     sandbox_step_name(number), "error", strerror(error));
@@ -59,9 +61,11 @@ static void on_exited(void *data, const struct spawn_exit *end) {
         struct engine_sandbox *sandbox = engine_find_sandbox(engine, end->sandbox);
         if (!sandbox)
                 return; /* one that could not be taken over */
+        if (engine_sessions_exited(engine, sandbox, end))
+                return;
         uint64_t now_ns = clock_now_ns();
         struct run *run = sandbox->run;
-        if (sandbox->leased_ns > 0)
+        if (sandbox->admitted)
                 admission_release(&engine->admission, now_ns - sandbox->leased_ns);
         else if (sandbox->member.state == POOL_PARKED)
                 log_warning("a sandbox died while it was waiting", "reason", log_num(end->reason));
@@ -91,13 +95,6 @@ static void on_template(void *data, const struct spawn_template_news *news) {
 }
 
 /* Only a session rests. */
-static void on_rested(void *data, struct sandbox_id sandbox, uint64_t cpu_us, uint64_t memory_peak) {
-        (void)data;
-        (void)sandbox;
-        (void)cpu_us;
-        (void)memory_peak;
-}
-
 static void on_lost(void *data, const char *why) {
         struct engine *engine = data;
         api_quit(engine->api, EXIT_FAILURE, why);
@@ -109,6 +106,6 @@ const struct spawn_handler engine_spawn_handler = {
         .on_failed = on_failed,
         .on_exited = on_exited,
         .on_template = on_template,
-        .on_rested = on_rested,
+        .on_rested = engine_sessions_rested,
         .on_lost = on_lost,
 };

@@ -1,11 +1,12 @@
 /*
- * The engine's own state, shared by engine.c, engine_news.c and engine_status.c only.
+ * The engine's own state, shared by engine*.c only.
  *
  * Runs in the api process.
  */
 #pragma once
 
 #include "api/engine.h"
+#include "api/engine_sandbox.h"
 #include "base/loop.h"
 #include "run/run.h"
 #include "sched/admission.h"
@@ -13,16 +14,6 @@
 #include "spawn/client.h"
 
 #define LIBRARIES_BYTES 256
-
-/* A sandbox that the spawner has made. Its descriptors are here while it is parked, with its run after that. */
-struct engine_sandbox {
-        struct pool_member member;
-        struct sandbox_id id;
-        int fds[SPAWN_READY_FDS];
-        struct run *run;    /* NULL: parked, or nobody is interested in it any more */
-        uint64_t leased_ns; /* 0: it was never */
-        struct engine_sandbox *next;
-};
 
 struct engine {
         struct api *api;
@@ -56,3 +47,10 @@ void engine_tidy_soon(struct engine *engine);
 struct engine_sandbox *engine_find_sandbox(const struct engine *engine, struct sandbox_id id);
 /* Takes it off the list, closes and frees it. */
 void engine_drop_sandbox(struct engine *engine, struct engine_sandbox *sandbox);
+
+/* engine_sessions.c: true if the news concerned a sandbox of a session. */
+bool engine_sessions_exited(struct engine *engine, struct engine_sandbox *sandbox, const struct spawn_exit *end);
+bool engine_sessions_ready(struct engine *engine, uint64_t request, struct sandbox_id id, const int *fds);
+bool engine_sessions_failed(struct engine *engine, uint64_t request);
+void engine_sessions_rested(void *data, struct sandbox_id id, uint64_t cpu_us, uint64_t memory_peak);
+void engine_sessions_call_finished(struct engine *engine, struct run *run);

@@ -3,6 +3,7 @@
 #include "api/engine_private.h"
 #include "api/metrics.h"
 #include "base/config.h"
+#include "session/sessions.h"
 
 static const char *template_state_name(enum spawn_template_state state) {
         switch (state) {
@@ -45,11 +46,19 @@ static json_t *template_status(const struct engine *engine) {
                          (json_int_t) template->generation, "forks", (json_int_t) template->forks);
 }
 
+static json_t *sessions_status(const struct engine *engine) {
+        const struct config *config = engine->api->config;
+        return json_pack("{s:i, s:I, s:I, s:o}", "live", (int)sessions_count(engine->api->sessions), "max",
+                         (json_int_t)config->max_sessions, "per_project_max",
+                         (json_int_t)config->sessions_per_project, "list", sessions_list(engine->api->sessions, 0));
+}
+
 json_t *engine_status(const struct engine *engine) {
         const struct pool *pool = &engine->pool;
         int alive = (int)(pool->parked + pool->leased + pool->retiring);
-        return json_pack("{s:b, s:o, s:o, s:o, s:{s:i, s:i}}", "ready", engine_is_ready(engine), "pool",
+        return json_pack("{s:b, s:o, s:o, s:o, s:o, s:{s:i, s:i}}", "ready", engine_is_ready(engine), "pool",
                          pool_status(engine), "runs", runs_status(engine), "template", template_status(engine),
+                         "sessions", sessions_status(engine),
                          "sandboxes", "alive", alive, "max", (int)engine->sandboxes_max);
 }
 

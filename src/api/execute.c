@@ -9,29 +9,40 @@
 
 #include "api/api.h"
 #include "api/engine.h"
-#include "api/execute_events.h"
-#include "api/execute_reply.h"
-#include "api/execute_request.h"
+#include "api/execution.h"
 #include "api/http.h"
 #include "api/metrics.h"
 #include "base/config.h"
 #include "base/log.h"
 #include "run/input_names.h"
 
-/* One request on its way. Freed when it has had its terminal call. */
-struct execution {
-        struct api *api;
-        struct http_request *request;
-        struct execute_request what;
-        struct execute_events events; /* only with `stream` */
-        struct run *run;              /* NULL once it has ended: the engine frees it */
-};
+static void enlist(struct execution *execution) {
+        struct execution **first = &execution->api->executions;
+        execution->next = *first;
+        execution->place = first;
+        if (execution->next)
+                execution->next->place = &execution->next;
+        *first = execution;
+}
 
 static void execution_free(void *data) {
         struct execution *execution = data;
+        *execution->place = execution->next;
+        if (execution->next)
+                execution->next->place = execution->place;
         execute_events_deinit(&execution->events);
         execute_request_deinit(&execution->what);
+        free(execution->files);
+        free(execution->not_kept);
         free(execution);
+}
+
+bool execute_is_running(const struct api *api, int64_t project_id, const char *conversation) {
+        for (const struct execution *execution = api->executions; execution; execution = execution->next)
+                if (execution->what.conversation_id && execution->request->auth.project_id == project_id &&
+                    strcmp(execution->what.conversation_id, conversation) == 0)
+                        return true;
+        return false;
 }
 
 /* News of the run. */
@@ -68,29 +79,62 @@ static void note_end(const struct execution *execution, const struct run *run) {
                  run->id, "sandbox", run->sandbox_id, "outcome", outcome, "exit_code", log_num(run->outcome.exit_code));
 }
 
-static void on_done(struct run *run, void *data) {
-        struct execution *execution = data;
-        struct http_request *request = execution->request;
-        struct json_out out;
+/* Files that are kept are told of when they are: until then their fate was not known. */
+static void tell_files(struct execution *execution, const struct run *run) {
+        const struct run_files *files = &run->files;
+        for (size_t i = 0; i < files->kept_count; i++) {
+                struct json_out out;
+                if (execution->files && execution->files[i].fate != STORE_FILE_KEPT)
+                        continue;
+                json_out_init(&out, 0);
+                run_file_write(&files->kept[i], execution->what.run.inline_files, &out);
+                const struct rendered item = {out.bytes, out.used};
+                if (!out.failed)
+                        execute_events_item(&execution->events, (struct run *)run, "file", &item);
+                json_out_deinit(&out);
+        }
+}
 
-        execution->run = NULL;
+void execute_answer(struct execution *execution, const struct run *run) {
+        const struct reply_view view = {&execution->note, execution->files, execution->what.run.inline_files};
+        struct json_out out;
         json_out_init(&out, 0);
         execute_reply_write(&out, run, &execution->what, execution->api->config,
-                            engine_libraries(execution->api->engine));
-        note_end(execution, run);
+                            engine_libraries(execution->api->engine), &view);
         if (out.failed)
                 json_out_deinit(&out);
         if (execution->what.stream) {
+                struct run *told = (struct run *)run;
+                tell_files(execution, run);
                 if (!out.bytes)
-                        execute_events_finish_error(&execution->events, run,
+                        execute_events_finish_error(&execution->events, told,
                                                     "The service has no memory left for the reply.", execution_free,
                                                     execution);
                 else
-                        execute_events_finish(&execution->events, run, "done", &out, execution_free, execution);
+                        execute_events_finish(&execution->events, told, "done", &out, execution_free, execution);
                 return;
         }
-        http_reply_take(request, 200, "application/json", out.bytes, out.used); /* NULL answers 500 */
+        http_reply_take(execution->request, 200, "application/json", out.bytes, out.used); /* NULL answers 500 */
         execution_free(execution);
+}
+
+static void on_done(struct run *run, void *data) {
+        struct execution *execution = data;
+        struct session *session = execution->what.run.session;
+        execution->over = true;
+        note_end(execution, run);
+        if (session) {
+                session_note_files(session, &run->files);
+                session_note_of(run, &execution->note);
+                execution->not_kept = session_not_kept(session);
+        }
+        if (!execution->what.conversation_id) {
+                execution->run = NULL;
+                execute_answer(execution, run);
+                return;
+        }
+        engine_run_hold(run);
+        execute_keep(execution);
 }
 
 static void refuse_input(const struct run *run, struct http_request *request) {
@@ -145,6 +189,10 @@ static void on_refused(struct run *run, void *data, enum run_refusal why) {
         case RUN_REFUSED_STOPPING:
                 refuse_overloaded(execution, "The service is being stopped.");
                 break;
+        case RUN_REFUSED_DELETED:
+                http_reply_error(execution->request, HTTP_CONFLICT, "conversation_id",
+                                 "The conversation was deleted while this call waited for its turn.");
+                break;
         case RUN_REFUSED_MEMORY:
                 refuse_overloaded(execution, "The service has no memory left for this run.");
                 break;
@@ -161,9 +209,11 @@ static const struct run_handler handler = {
         .on_refused = on_refused,
 };
 
-/* The client is gone: its run ends at once, in whatever state it is. */
+/* The client is gone: its run ends at once, unless it has ended by itself; then it is kept, and the answer gets lost. */
 static void on_gone(struct http_request *request, void *data) {
         struct execution *execution = data;
+        if (execution->over || (execution->run && run_is_over(execution->run)))
+                return;
         if (execution->run) {
                 log_info("the client is gone; its run is ended", "request", request->id, "run", execution->run->id,
                          "state", run_state_name(execution->run->machine.state));
@@ -182,7 +232,8 @@ void execute_handle(struct api *api, struct http_request *request) {
         execution->api = api;
         execution->request = request;
         execute_events_init(&execution->events, api->loop, request);
-        if (!execute_request_take(&execution->what, api->config, request)) {
+        enlist(execution);
+        if (!execute_request_take(&execution->what, api->config, request) || !execute_prepare(execution)) {
                 execution_free(execution);
                 return;
         }
@@ -193,5 +244,8 @@ void execute_handle(struct api *api, struct http_request *request) {
                 return;
         }
         http_on_disconnect(request, on_gone, execution);
-        engine_run_submit(api->engine, execution->run);
+        if (execution->what.run.session)
+                sessions_submit(execution->what.run.session, execution->run);
+        else
+                engine_run_submit(api->engine, execution->run);
 }

@@ -5,12 +5,39 @@
 #include "base/config.h"
 #include "run/hints.h"
 #include "run/run.h"
+#include "session/sessions.h"
+#include "store/conversations.h"
+
+static void write_items(struct json_out *out, const struct rendered_list *list) {
+        for (size_t i = 0; i < list->count; i++)
+                json_out_raw(out, list->items[i].json, list->items[i].length);
+}
 
 static void write_list(struct json_out *out, const char *key, const struct rendered_list *list) {
         json_out_key(out, key);
         json_out_open(out, '[');
-        for (size_t i = 0; i < list->count; i++)
-                json_out_raw(out, list->items[i].json, list->items[i].length);
+        write_items(out, list);
+        json_out_close(out, ']');
+}
+
+static bool was_kept(const struct reply_view *view, size_t i) {
+        return !view->files || view->files[i].fate == STORE_FILE_KEPT;
+}
+
+static void write_files(struct json_out *out, const struct run_files *files, const struct reply_view *view) {
+        json_out_key(out, "files");
+        json_out_open(out, '[');
+        write_items(out, &files->files);
+        for (size_t i = 0; i < files->kept_count; i++)
+                if (was_kept(view, i))
+                        run_file_write(&files->kept[i], view->inline_files, out);
+        json_out_close(out, ']');
+        json_out_key(out, "files_skipped");
+        json_out_open(out, '[');
+        write_items(out, &files->skipped);
+        for (size_t i = 0; i < files->kept_count; i++)
+                if (!was_kept(view, i))
+                        run_file_write_skipped(&files->kept[i], "quota", out);
         json_out_close(out, ']');
 }
 
@@ -24,12 +51,12 @@ static void write_output(struct json_out *out, const struct run *run) {
         json_out_member_bool(out, "stderr_truncated", output_truncated(errors));
 }
 
-static void write_session(struct json_out *out) {
+static void write_session(struct json_out *out, bool stateful, const struct session_note *note) {
         json_out_key(out, "session");
         json_out_open(out, '{');
-        json_out_member_bool(out, "stateful", false);
-        json_out_member_bool(out, "restarted", false);
-        json_out_member_string(out, "message", NULL);
+        json_out_member_bool(out, "stateful", stateful);
+        json_out_member_bool(out, "restarted", note->restarted);
+        json_out_member_string(out, "message", note->message[0] ? note->message : NULL);
         json_out_close(out, '}');
 }
 
@@ -79,7 +106,7 @@ static size_t expected_size(const struct run *run) {
 }
 
 void execute_reply_write(struct json_out *out, const struct run *run, const struct execute_request *execute,
-                         const struct config *config, const char *libraries) {
+                         const struct config *config, const char *libraries, const struct reply_view *view) {
         const struct run_files *files = &run->files;
         json_out_reserve(out, expected_size(run));
         json_out_open(out, '{');
@@ -91,12 +118,11 @@ void execute_reply_write(struct json_out *out, const struct run *run, const stru
         json_out_member_int(out, "exit_code", run->outcome.exit_code);
         write_output(out, run);
         write_list(out, "results", &run->results);
-        write_list(out, "files", &files->files);
-        write_list(out, "files_skipped", &files->skipped);
+        write_files(out, files, view);
         /* Files beyond those that are named above; false: the sandbox ended before it could hand all of them over. */
         json_out_member_int(out, "files_skipped_unnamed", files->skipped_unnamed);
         json_out_member_bool(out, "files_complete", run->files_complete && !files->failed);
-        write_session(out);
+        write_session(out, execute->run.session != NULL, view->note);
         write_usage(out, run);
         write_hint(out, run, config, libraries);
         json_out_close(out, '}');

@@ -10,7 +10,16 @@
 struct config;
 struct execute_request;
 struct run;
+struct session_note;
+struct store_new_file;
+
+/* What is not the run's own. */
+struct reply_view {
+        const struct session_note *note;
+        const struct store_new_file *files; /* what became of the files that were to be kept; NULL: they were not */
+        bool inline_files;                  /* the contents of these files go with it */
+};
 
 /* Writes the whole reply as one JSON object. Look at out->failed. `libraries`: what is installed, for hints. */
 void execute_reply_write(struct json_out *out, const struct run *run, const struct execute_request *execute,
-                         const struct config *config, const char *libraries);
+                         const struct config *config, const char *libraries, const struct reply_view *view);

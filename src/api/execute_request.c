@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "api/http.h"
 #include "api/json.h"
@@ -69,7 +70,9 @@ uint32_t execute_max_timeout_ms(const struct config *config) {
 /* Its range has been checked; what is left of a millisecond counts as one. */
 static uint32_t take_timeout(const json_t *value, const struct config *config) {
         uint32_t max_ms = execute_max_timeout_ms(config);
-        double exact = value ? json_number_value(value) * 1000 : (double)config->execute_timeout_s * 1000;
+        if (!value)
+                return 0;
+        double exact = json_number_value(value) * 1000;
         uint64_t ms = (uint64_t)exact;
         ms += (double)ms < exact;
         return ms < max_ms ? (uint32_t)ms : max_ms;
@@ -131,7 +134,8 @@ static int take_file(struct execute_request *execute, size_t index, json_t *obje
         snprintf(where, sizeof(where), "files[%zu]", index);
         if (!json_is_object(object))
                 return err_set_field(e, -EINVAL, where,
-                                     "%s must be an object with `name` and one of `content` and `content_base64`.",
+                                     "%s must be an object with `name` and one of `content`, `content_base64` and "
+                                     "`file_id`.",
                                      where);
         snprintf(where, sizeof(where), "files[%zu].", index);
         int r = json_decode(object, where, fields, ARRAY_SIZE(fields), e);
@@ -147,11 +151,9 @@ static int take_file(struct execute_request *execute, size_t index, json_t *obje
         if (!!content + !!content_base64 + !!file_id != 1)
                 return refuse_content(index, "", input->name, e,
                                       "needs exactly one of `content` (text), `content_base64` (bytes) and `file_id`");
-        if (file_id) {
-                refuse_content(index, ".file_id", input->name, e,
-                               "is not there: no file of that id is kept. Send it as `content` or `content_base64`");
-                return e->code = EXECUTE_NO_SUCH_FILE;
-        }
+        execute->file_ids[index] = json_string_value(file_id);
+        if (file_id)
+                return 0;
         if (content_base64)
                 return take_base64(execute, index, content_base64, e);
         input->bytes = json_string_value(content);
@@ -160,9 +162,9 @@ static int take_file(struct execute_request *execute, size_t index, json_t *obje
 }
 
 /* What the files take in the working directory, a tmpfs of whole pages. The first that does not fit is named. */
-static int check_total(const struct execute_request *execute, size_t count, struct err *e) {
+int execute_request_check_inputs(const struct execute_request *execute, struct err *e) {
         uint64_t total = 0;
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < execute->run.input_count; i++) {
                 total += ((uint64_t)execute->inputs[i].size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
                 if (total > SANDBOX_WORKDIR_BYTES)
                         return refuse_content(
@@ -180,7 +182,9 @@ static int take_files(struct execute_request *execute, json_t *array, struct err
         CLEANUP_FREE struct input_name *names = calloc(count, sizeof(*names));
         execute->inputs = calloc(count, sizeof(*execute->inputs));
         execute->decoded = calloc(count, sizeof(*execute->decoded));
-        if (!names || !execute->inputs || !execute->decoded)
+        execute->file_ids = calloc(count, sizeof(*execute->file_ids));
+        execute->mapped = calloc(count, sizeof(*execute->mapped));
+        if (!names || !execute->inputs || !execute->decoded || !execute->file_ids || !execute->mapped)
                 return -ENOMEM;
         execute->run.inputs = execute->inputs;
         execute->run.input_count = count;
@@ -190,7 +194,7 @@ static int take_files(struct execute_request *execute, json_t *array, struct err
                         return r;
         }
         int r = input_names_check_together(names, count, e);
-        return r < 0 ? r : check_total(execute, count, e);
+        return r < 0 ? r : execute_request_check_inputs(execute, e);
 }
 
 static int take_members(struct execute_request *execute, const struct config *config, const struct members *members,
@@ -204,10 +208,7 @@ static int take_members(struct execute_request *execute, const struct config *co
         }
         execute->stream = json_is_true(members->stream);
         run->watched = execute->stream;
-        /*
-         * With a conversation, files are to be kept beside it and fetched by their url. As long as no files are kept, a
-         * reply that left the contents out would lose them, so they are inline unless the client says otherwise.
-         */
+        execute->inline_given = members->inline_files != NULL;
         run->inline_files = !members->inline_files || json_is_true(members->inline_files);
 
         run->timeout_ms = take_timeout(members->timeout_s, config);
@@ -242,15 +243,19 @@ bool execute_request_take(struct execute_request *execute, const struct config *
         if (r == -ENOMEM)
                 http_reply_error(request, HTTP_OVERLOADED, NULL, "The service has no memory left for this request.");
         else
-                http_reply_error(request, r == EXECUTE_NO_SUCH_FILE ? HTTP_NOT_FOUND : HTTP_INVALID_REQUEST, e.field,
-                                 "%s", e.message);
+                http_reply_error(request, HTTP_INVALID_REQUEST, e.field, "%s", e.message);
         return false;
 }
 
 void execute_request_deinit(struct execute_request *execute) {
-        for (size_t i = 0; execute->decoded && i < execute->run.input_count; i++)
+        for (size_t i = 0; execute->decoded && execute->mapped && i < execute->run.input_count; i++) {
                 free(execute->decoded[i]);
+                if (execute->mapped[i])
+                        munmap(execute->mapped[i], execute->inputs[i].size);
+        }
         free(execute->decoded);
+        free(execute->file_ids);
+        free(execute->mapped);
         free(execute->inputs);
         json_decref(execute->body);
         *execute = (struct execute_request){.body = NULL};

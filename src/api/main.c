@@ -19,6 +19,7 @@
 #include "api/api.h"
 #include "api/auth.h"
 #include "api/banner.h"
+#include "api/conversation_events.h"
 #include "api/datadir.h"
 #include "api/engine.h"
 #include "api/http_listen.h"
@@ -31,6 +32,8 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "run/ids.h"
+#include "session/expiry.h"
+#include "session/sessions.h"
 #include "store/store.h"
 
 #define SPAWNER_FD 3
@@ -148,7 +151,13 @@ static int start(struct api *api, struct opened *opened, struct err *e) {
                 return r;
         r = auth_new(api, &api->auth);
         if (r == 0)
+                r = conversation_events_new(api, &api->events);
+        if (r == 0)
+                r = sessions_new(api, &api->sessions);
+        if (r == 0)
                 r = engine_new(api, SPAWNER_FD, &api->engine);
+        if (r == 0)
+                r = expiry_new(api, &api->expiry);
         if (r == 0)
                 r = http_server_new(api, opened->listen_fd, &api->http);
         return r < 0 ? err_set(e, r, "cannot start: %s", strerror(-r)) : 0;
@@ -175,6 +184,7 @@ static void on_stop(void *data, int signal_number) {
         api->draining_parts = 2;
         loop_add_timer(api->loop, (uint64_t)(api->config->execute_max_timeout_s + DRAIN_GRACE_S) * NS_PER_S,
                        on_drain_over, api, NULL);
+        conversation_events_stop(api->events);
         engine_drain(api->engine, on_drained, api);
         http_server_drain(api->http, on_drained, api);
 }
@@ -192,10 +202,13 @@ static int serve(struct api *api, struct err *e) {
 
 /* Only after a clean end: else requests are in work, and the kernel tidies up faster. */
 static void finish(struct api *api) {
+        store_close(api->store); /* first: it answers those that wait for it */
         engine_free(api->engine);
+        sessions_free(api->sessions);
+        expiry_free(api->expiry);
+        conversation_events_free(api->events);
         http_server_free(api->http);
         auth_free(api->auth);
-        store_close(api->store);
         json_decref(api->environment);
         metrics_free(api->metrics);
         loop_free(api->loop);

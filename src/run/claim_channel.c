@@ -18,6 +18,7 @@
 static const struct frame_rule rules[] = {
         {FRAME_STARTED, 0, 0},
         {FRAME_RESULT, 2, RESULT_FRAME_BYTES},
+        {FRAME_CELL_END, sizeof(struct cell_end), sizeof(struct cell_end)},
 };
 
 static bool take_result(struct claim_channel *channel, const char *payload, uint32_t length) {
@@ -32,10 +33,31 @@ static bool take_result(struct claim_channel *channel, const char *payload, uint
         return true;
 }
 
+static void close_fds(struct claim_channel *channel) {
+        for (unsigned i = 0; i < channel->fd_count; i++)
+                close_fd(&channel->fds[i]);
+        channel->fd_count = 0;
+}
+
+/* The last frame of a call: what might follow it belongs to nobody. */
+static bool take_call_over(struct claim_channel *channel, const char *payload) {
+        struct cell_end end;
+        if (channel->head.type != FRAME_CELL || !channel->started || channel->over)
+                return false;
+        memcpy(&end, payload, sizeof(end));
+        channel->over = true;
+        channel->handler->on_call_over(channel->data, end.exit_code);
+        return true;
+}
+
 static bool on_frame(void *data, uint32_t type, const char *payload, uint32_t length) {
         struct claim_channel *channel = data;
+        if (channel->over)
+                return false;
         if (type == FRAME_RESULT)
                 return take_result(channel, payload, length);
+        if (type == FRAME_CELL_END)
+                return take_call_over(channel, payload);
         if (channel->started)
                 return false;
         channel->started = true;
@@ -48,7 +70,7 @@ static bool on_frame(void *data, uint32_t type, const char *payload, uint32_t le
  * and does not block until its time is over.
  */
 static void end_reading(struct claim_channel *channel, enum frame_status status) {
-        channel->ended = true;
+        channel->ended = channel->broken = true;
         if (status == FRAMES_BAD)
                 shutdown(channel->fd, SHUT_RD);
         frame_reader_deinit(&channel->reader);
@@ -66,7 +88,7 @@ static void read_frames(struct claim_channel *channel, size_t budget) {
 static ssize_t send_part(struct claim_channel *channel) {
         union {
                 struct cmsghdr align;
-                char bytes[CMSG_SPACE(sizeof(int))];
+                char bytes[CMSG_SPACE(CELL_FDS * sizeof(int))];
         } control;
         size_t head_left = channel->sent < sizeof(channel->head) ? sizeof(channel->head) - channel->sent : 0;
         size_t code_sent = channel->sent - (sizeof(channel->head) - head_left);
@@ -77,15 +99,16 @@ static ssize_t send_part(struct claim_channel *channel) {
         };
         struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 
-        if (channel->stdin_fd >= 0) {
+        if (channel->fd_count > 0) {
+                size_t size = channel->fd_count * sizeof(int);
                 memset(&control, 0, sizeof(control));
                 message.msg_control = control.bytes;
-                message.msg_controllen = sizeof(control.bytes);
+                message.msg_controllen = CMSG_SPACE(size);
                 struct cmsghdr *header = CMSG_FIRSTHDR(&message);
                 header->cmsg_level = SOL_SOCKET;
                 header->cmsg_type = SCM_RIGHTS;
-                header->cmsg_len = CMSG_LEN(sizeof(int));
-                memcpy(CMSG_DATA(header), &channel->stdin_fd, sizeof(int));
+                header->cmsg_len = CMSG_LEN(size);
+                memcpy(CMSG_DATA(header), channel->fds, size);
         }
         return sendmsg(channel->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -99,7 +122,7 @@ static bool send_rest(struct claim_channel *channel) {
                 if (sent < 0)
                         return errno != EAGAIN;
                 channel->sent += (size_t)sent;
-                close_fd(&channel->stdin_fd);
+                close_fds(channel);
         }
         return true;
 }
@@ -120,7 +143,6 @@ void claim_channel_init(struct claim_channel *channel, struct loop *loop, int fd
                 .fd = fd,
                 .handler = handler,
                 .data = data,
-                .stdin_fd = -1,
         };
         frame_reader_init(&channel->reader, rules, ARRAY_SIZE(rules), on_frame, channel);
 }
@@ -129,15 +151,26 @@ void claim_channel_deinit(struct claim_channel *channel) {
         loop_remove(channel->loop, &channel->source);
         frame_reader_deinit(&channel->reader);
         close_fd(&channel->fd);
-        close_fd(&channel->stdin_fd);
+        close_fds(channel);
 }
 
-int claim_channel_send(struct claim_channel *channel, const char *code, size_t length, int stdin_fd) {
-        assert(length <= CODE_BYTES_MAX && channel->to_send == 0);
-        channel->head = (struct frame){.type = FRAME_CODE, .length = (uint32_t)length};
+int claim_channel_release(struct claim_channel *channel) {
+        int fd = channel->over && !channel->broken ? take_fd(&channel->fd) : -1;
+        claim_channel_deinit(channel);
+        return fd;
+}
+
+int claim_channel_send(struct claim_channel *channel, const char *code, size_t length, const int *fds,
+                       unsigned fd_count) {
+        assert(length <= CODE_BYTES_MAX && channel->to_send == 0 && (fd_count == 1 || fd_count == CELL_FDS));
+        channel->head = (struct frame){
+                .type = fd_count == 1 ? FRAME_CODE : FRAME_CELL,
+                .length = (uint32_t)length,
+        };
         channel->code = code;
         channel->to_send = sizeof(channel->head) + length;
-        channel->stdin_fd = stdin_fd;
+        memcpy(channel->fds, fds, fd_count * sizeof(*fds));
+        channel->fd_count = fd_count;
         bool done = send_rest(channel);
         return loop_add_fd(channel->loop, channel->fd, done ? EPOLLIN : EPOLLIN | EPOLLOUT, on_socket, channel,
                            &channel->source);

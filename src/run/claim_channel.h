@@ -17,6 +17,8 @@ struct claim_handler {
         void (*on_started)(void *data);
         /* One result: a MIME map as compact JSON, which belongs to the handler (free). */
         void (*on_result)(void *data, char *json, size_t length);
+        /* The call of a session is over; nothing more is read until the next one. NULL for a run that is none. */
+        void (*on_call_over)(void *data, int exit_code);
 };
 
 struct claim_channel {
@@ -30,21 +32,28 @@ struct claim_channel {
         bool started; /* FRAME_STARTED has come */
         unsigned results;
         size_t results_bytes;
+        bool over;    /* FRAME_CELL_END has come */
+        bool broken;  /* a bad frame came, or the other end is closed: of no use for another call */
         struct frame head;    /* of the code frame */
         const char *code;     /* borrowed until all is sent */
         size_t to_send, sent; /* of head and code together */
-        int stdin_fd;         /* owned until it is sent, with the first byte */
+        int fds[CELL_FDS];    /* owned until they are sent, with the first byte */
+        unsigned fd_count;
 };
 
 void claim_channel_init(struct claim_channel *channel, struct loop *loop, int fd, const struct claim_handler *handler,
                         void *data);
 void claim_channel_deinit(struct claim_channel *channel);
+/* Instead of deinit, after on_call_over: gives the descriptor back for the session's next call, or -1. */
+int claim_channel_release(struct claim_channel *channel);
 
 /*
- * Sends the code and `stdin_fd` (both taken over as said above; `code` must stay until the channel is deinitialised),
- * as much at once as the socket takes and the rest from the loop, and starts to listen. 0 or negative errno.
+ * Sends the code and the descriptors (taken over as said above; `code` must stay until the channel is deinitialised),
+ * as much at once as the socket takes and the rest from the loop, and starts to listen. One descriptor, standard input,
+ * makes it a run; CELL_FDS of them, a call of a session. 0 or negative errno.
  */
-int claim_channel_send(struct claim_channel *channel, const char *code, size_t length, int stdin_fd);
+int claim_channel_send(struct claim_channel *channel, const char *code, size_t length, const int *fds,
+                       unsigned fd_count);
 
 /* Reads what is left when the sandbox is known to be gone. True: there is nothing more to come. */
 bool claim_channel_drain(struct claim_channel *channel);

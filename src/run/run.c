@@ -3,10 +3,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -15,6 +17,8 @@
 
 /* Output is read in slices of this size, one for each wake-up, so that runs take turns. */
 #define SLICE_BYTES (64 << 10)
+/* What a pipe can hold at most (pipe(7)): more than that was not written before the call was over. */
+#define PIPE_BYTES_MAX (1 << 20)
 /* Inputs are memory to memory; an init that has not taken them by then will not do so at all. */
 #define INPUTS_NS (10 * NS_PER_S)
 /*
@@ -22,6 +26,8 @@
  * be held open by an error of ours, the run is answered without the rest after this time.
  */
 #define DRAIN_NS (1 * NS_PER_S)
+/* For the files of a session's call: init itself gives up after COLLECT_MS_MAX. */
+#define COLLECT_NS ((COLLECT_MS_MAX + 2000) * NS_PER_MS)
 /*
  * A sandbox that is lost so soon after the claim was dying before it, for instance because the host killed it while it
  * was parked and it had not yet heard of that.
@@ -29,6 +35,9 @@
 #define DYING_NS (50 * NS_PER_MS)
 
 static void act(struct run *run, unsigned actions);
+static void give_up_sandbox(struct run *run);
+static void finish_call(struct run *run);
+static void on_call_over(void *data, int exit_code);
 
 static void step(struct run *run, enum run_event event) {
         act(run, run_machine_step(&run->machine, event));
@@ -138,22 +147,45 @@ static void on_result(void *data, char *json, size_t length) {
                                               &run->results.items[run->results.count - 1]);
 }
 
+static int send_inputs(struct run *run) {
+        const struct run_request *request = run->setup.request;
+        return work_channel_send_inputs(&run->work, (struct work_batch){request->inputs, request->input_count, 0});
+}
+
+/* Old files that do not come back are named by whoever keeps them; the request's own follow. */
+static void on_restored(struct run *run) {
+        run->restoring = false;
+        if (run->setup.request->input_count == 0)
+                step(run, RUN_EVENT_INPUTS_WRITTEN);
+        else if (send_inputs(run) < 0)
+                give_up_sandbox(run);
+}
+
 static void on_inputs_tried(void *data, const char *failed_name, size_t length, int error) {
         struct run *run = data;
+        if (run->restoring) {
+                run->restore_failed = failed_name != NULL;
+                on_restored(run);
+                return;
+        }
         if (failed_name) {
                 memcpy(run->input_error.name, failed_name, length);
                 run->input_error.name[length] = '\0';
                 run->input_error.error = error;
                 run->refusal = RUN_REFUSED_INPUT;
         }
-        step(run, failed_name ? RUN_EVENT_INPUT_REFUSED : RUN_EVENT_INPUTS_WRITTEN);
+        if (!failed_name)
+                step(run, RUN_EVENT_INPUTS_WRITTEN);
+        else
+                step(run, run->setup.request->session ? RUN_EVENT_INPUT_REFUSED_BY_SESSION : RUN_EVENT_INPUT_REFUSED);
 }
 
 static void on_file(void *data, const struct work_file *file) {
         struct run *run = data;
         if (run->machine.state == RUN_DONE)
                 return;
-        const struct rendered *rendered = run_files_add(&run->files, file, run->setup.request->inline_files);
+        const struct run_request *request = run->setup.request;
+        const struct rendered *rendered = run_files_add(&run->files, file, request->inline_files, request->keep_files);
         if (rendered && !file->skipped && run->setup.request->watched)
                 run->setup.handler->on_file(run, run->setup.handler_data, rendered);
 }
@@ -163,14 +195,70 @@ static void on_files_end(void *data, const struct files_end *end) {
         size_t named = run->files.skipped.count;
         run->files_complete = true;
         run->files.skipped_unnamed = end->skipped > named ? end->skipped - (uint32_t)named : 0;
+        run->collected = true;
+        finish_call(run);
 }
 
-static const struct claim_handler claim_handler = {.on_started = on_started, .on_result = on_result};
+static const struct claim_handler claim_handler = {
+        .on_started = on_started,
+        .on_result = on_result,
+        .on_call_over = on_call_over,
+};
 static const struct work_handler work_handler = {
         .on_inputs_tried = on_inputs_tried,
         .on_file = on_file,
         .on_files_end = on_files_end,
 };
+
+/* The end of a session's call. */
+
+/* Everything is there once the files are, the usage is, and the pipes are empty: the call's output was written first. */
+static void finish_call(struct run *run) {
+        if (run->machine.state != RUN_COLLECTING || !run->collected || !run->rested)
+                return;
+        for (int i = 0; i < RUN_STREAMS; i++)
+                for (size_t read = 0; read < PIPE_BYTES_MAX && run->pipes[i].fd >= 0; read += SLICE_BYTES)
+                        if (!read_slice(run, (enum run_stream)i))
+                                break;
+        step(run, RUN_EVENT_COLLECTED);
+}
+
+static void on_call_over(void *data, int exit_code) {
+        struct run *run = data;
+        run->ended_ns = clock_now_ns();
+        run->outcome = (struct outcome_of_run){exit_code == 0 ? OUTCOME_OK : OUTCOME_ERROR, exit_code};
+        step(run, RUN_EVENT_CALL_OVER);
+}
+
+void run_rested(struct run *run, uint64_t cpu_us, uint64_t memory_peak) {
+        run->end.cpu_us = cpu_us;
+        run->end.memory_peak = memory_peak;
+        run->rested = true;
+        finish_call(run);
+}
+
+/* Nothing of the sandbox's comes in time: it is ended, and the reply says what was there. */
+static void on_collect_timeout(void *data) {
+        struct run *run = data;
+        run->timer = NULL;
+        log_warning("a session did not hand over its files in time", "run", run->id, "sandbox", run->sandbox_id);
+        run->collected = run->rested = true;
+        run->unusable = true;
+        finish_call(run);
+}
+
+static void collect(struct run *run) {
+        run->setup.host->rest(run->setup.host_data, run);
+        int r = work_channel_collect(&run->work);
+        if (r == 0)
+                r = loop_add_timer(run->setup.loop, COLLECT_NS, on_collect_timeout, run, &run->timer);
+        if (r < 0)
+                on_collect_timeout(run);
+}
+
+bool run_is_over(const struct run *run) {
+        return run->machine.state == RUN_COLLECTING;
+}
 
 /* The sandbox's descriptors. */
 
@@ -231,24 +319,55 @@ static void on_inputs_timeout(void *data) {
 }
 
 static void write_inputs(struct run *run) {
-        int r = work_channel_send_inputs(&run->work, run->setup.request->inputs, run->setup.request->input_count);
+        run->restoring = run->restore != NULL;
+        int r = run->restoring ? work_channel_send_inputs(&run->work, *run->restore) : send_inputs(run);
         if (r == 0)
                 r = loop_add_timer(run->setup.loop, INPUTS_NS, on_inputs_timeout, run, &run->timer);
         if (r < 0)
                 give_up_sandbox(run);
 }
 
+static int64_t wall_clock_ms(void) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME_COARSE, &now);
+        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Pipes for this call alone, instead of those that came with the sandbox or are not there any more. */
+static int make_pipes(struct run *run, int fds[CELL_FDS]) {
+        int ends[RUN_STREAMS][2];
+        if (pipe2(ends[RUN_STDOUT], O_CLOEXEC) < 0)
+                return -errno;
+        if (pipe2(ends[RUN_STDERR], O_CLOEXEC) < 0) {
+                close(ends[RUN_STDOUT][0]);
+                close(ends[RUN_STDOUT][1]);
+                return -errno;
+        }
+        for (int i = 0; i < RUN_STREAMS; i++) {
+                close_fd(&run->pipes[i].fd);
+                run->pipes[i].fd = ends[i][0];
+                fcntl(ends[i][0], F_SETFL, O_NONBLOCK);
+                fds[CELL_FD_STDOUT + i] = ends[i][1];
+        }
+        return 0;
+}
+
 /* The order is what makes a run quick: the clock and the code first, everything that can be done beside it later. */
 static void claim(struct run *run) {
+        const struct run_request *request = run->setup.request;
+        int fds[CELL_FDS];
         loop_remove(run->setup.loop, &run->timer);
-        int stdin_fd = run_stdin_new(run->setup.request->stdin_bytes, run->setup.request->stdin_length);
-        if (stdin_fd < 0) {
+        if ((fds[CELL_FD_STDIN] = run_stdin_new(request->stdin_bytes, request->stdin_length)) < 0 ||
+            (request->session && make_pipes(run, fds) < 0)) {
+                close_fd(&fds[CELL_FD_STDIN]);
                 give_up_sandbox(run);
                 return;
         }
         run->claimed_ns = clock_now_ns();
+        run->started_at_ms = wall_clock_ms();
         run->setup.host->claim(run->setup.host_data, run);
-        int r = claim_channel_send(&run->claim, run->setup.request->code, run->setup.request->code_length, stdin_fd);
+        int r = claim_channel_send(&run->claim, request->code, request->code_length, fds,
+                                   request->session ? CELL_FDS : 1);
         if (r == 0)
                 r = listen_to_pipes(run);
         if (r == 0)
@@ -276,12 +395,15 @@ static bool read_to_the_end(struct run *run) {
                 ended = ended && pipe->fd < 0;
         }
         ended = claim_channel_drain(&run->claim) && ended;
-        return work_channel_drain(&run->work) && ended;
+        ended = work_channel_drain(&run->work) && ended;
+        /* A room that is kept keeps its side of the channel, and other processes of it may have kept a pipe. */
+        return ended || run->end.room_kept;
 }
 
 static void drain(struct run *run) {
         bool ran = run->started_ns > 0 || output_total(run) > 0;
-        run->outcome = outcome_from(run->end.reason, run->end.wait_status, ran);
+        if (!run->claim.over)
+                run->outcome = outcome_from(run->end.reason, run->end.wait_status, ran);
         bool ended = run->hold != RUN_SANDBOX_GONE || read_to_the_end(run);
         if (ended || loop_add_timer(run->setup.loop, DRAIN_NS, on_drain_timeout, run, &run->timer) < 0)
                 step(run, RUN_EVENT_DRAINED);
@@ -294,6 +416,7 @@ static void requeue(struct run *run) {
         run->hold = RUN_NO_SANDBOX;
         run->overflowed = false;
         run->claimed_ns = run->started_ns = 0;
+        run->collected = run->rested = false;
         rendered_list_deinit(&run->results);
         run_files_deinit(&run->files);
         run->files_complete = false;
@@ -305,6 +428,8 @@ static void act(struct run *run, unsigned actions) {
                 write_inputs(run);
         if (actions & RUN_DO_CLAIM)
                 claim(run);
+        if (actions & RUN_DO_COLLECT)
+                collect(run);
         if (actions & RUN_DO_KILL)
                 abandon(run);
         if (actions & RUN_DO_DRAIN)
@@ -351,7 +476,8 @@ void run_lease(struct run *run, struct sandbox_id sandbox, const int fds[SPAWN_R
         run->hold = RUN_HAS_SANDBOX;
         run->sandbox = sandbox;
         id_of_sandbox(run->sandbox_id, sandbox);
-        step(run, run->setup.request->input_count > 0 ? RUN_EVENT_LEASED_WITH_INPUTS : RUN_EVENT_LEASED);
+        bool inputs = run->setup.request->input_count > 0 || run->restore;
+        step(run, inputs ? RUN_EVENT_LEASED_WITH_INPUTS : RUN_EVENT_LEASED);
 }
 
 /*
@@ -377,10 +503,28 @@ static bool may_run_again(struct run *run) {
         }
 }
 
+void run_restore(struct run *run, const struct work_batch *batch) {
+        run->restore = batch;
+}
+
+void run_give_back(struct run *run, int fds[SPAWN_READY_FDS]) {
+        for (int i = 0; i < SPAWN_READY_FDS; i++)
+                fds[i] = -1;
+        if (!run->channels_open || run->unusable)
+                return;
+        fds[SPAWN_FD_CLAIM] = claim_channel_release(&run->claim);
+        fds[SPAWN_FD_WORK] = work_channel_release(&run->work);
+        for (int i = 0; i < RUN_STREAMS; i++) {
+                loop_remove(run->setup.loop, &run->pipes[i].source);
+                fds[SPAWN_FD_STDOUT + i] = take_fd(&run->pipes[i].fd);
+        }
+}
+
 void run_sandbox_gone(struct run *run, const struct spawn_exit *end) {
         assert(run->hold == RUN_HAS_SANDBOX);
         run->hold = RUN_SANDBOX_GONE;
-        run->ended_ns = clock_now_ns();
+        if (!run->claim.over)
+                run->ended_ns = clock_now_ns();
         run->end = *end;
         loop_remove(run->setup.loop, &run->timer);
         step(run, may_run_again(run) ? RUN_EVENT_LOST : RUN_EVENT_EXITED);

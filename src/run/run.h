@@ -36,8 +36,10 @@ struct run_request {
         size_t memory_bytes; /* that the request holds while it waits */
         uint32_t timeout_ms;
         bool inline_files;
+        bool keep_files; /* hold the contents of files until the run is freed: they go to the store */
         bool watched;     /* somebody wants output, results and files as they come */
         const char *lane; /* of the queue: the name of the project */
+        struct session *session; /* whose call it is; NULL: it is none, and has its sandbox for itself */
 };
 
 struct run_limits {
@@ -51,6 +53,7 @@ enum run_refusal {
         RUN_REFUSED_STOPPING, /* the service stops */
         RUN_REFUSED_INPUT,    /* an input file does not fit: see run->input_error */
         RUN_REFUSED_MEMORY,   /* the service has none left for it */
+        RUN_REFUSED_DELETED,  /* its conversation is gone */
 };
 
 enum run_stream { RUN_STDOUT, RUN_STDERR, RUN_STREAMS };
@@ -70,6 +73,7 @@ struct run_handler {
 /* What a run needs of the engine. All of it only takes note: no other call of this header is made from within. */
 struct run_host {
         void (*claim)(void *data, struct run *run);    /* start the sandbox's clock */
+        void (*rest)(void *data, struct run *run);     /* a call is over: stop the clock; run_rested follows */
         void (*overflow)(void *data, struct run *run); /* end the sandbox for its output; run_sandbox_gone follows */
         void (*abandon)(void *data, struct run *run);  /* end the sandbox; the run wants to hear no more of it */
         void (*requeue)(void *data, struct run *run);  /* the run needs another sandbox, later */
@@ -96,7 +100,8 @@ struct run {
         struct run_setup setup;
         struct run_machine machine;
         struct admission_ticket ticket; /* the engine's */
-        struct run *next;               /* the engine's */
+        struct run *next;               /* the engine's, or while it waits its session's */
+        bool held, let_go;              /* the engine's: somebody still reads it, though it is over */
         char id[ID_TEXT_BYTES];
 
         /* The sandbox, from run_lease on. */
@@ -110,8 +115,16 @@ struct run {
         bool channels_open; /* the three above are initialised */
         struct loop_source *timer;
 
+        /* Of a session's call. */
+        const struct work_batch *restore; /* old files to be put there first; see run_restore */
+        bool restoring;
+        bool restore_failed;    /* not all of them fitted */
+        bool collected, rested; /* what is due when the call is over */
+        bool unusable;          /* the sandbox is of no use for another call */
+
         /* What came of it. */
         uint64_t queued_ns, claimed_ns, started_ns, ended_ns; /* points in time; 0: not yet */
+        int64_t started_at_ms;                                /* of the claim: since 1970, UTC */
         struct rendered_list results;
         struct run_files files;
         bool files_complete; /* the list of files has come to its end */
@@ -131,6 +144,21 @@ void run_free(struct run *run);
 
 /* The engine gives it a sandbox that is parked; the descriptors are the run's from here on. */
 void run_lease(struct run *run, struct sandbox_id sandbox, const int fds[SPAWN_READY_FDS]);
+/*
+ * The call of a session is to find these files in its working directory, which is new. Before run_lease; `batch` stays
+ * with its owner, whom `failed` tells which one does not fit.
+ */
+void run_restore(struct run *run, const struct work_batch *batch);
+/* The clock of a session's call is stopped; this is what the call has used. */
+void run_rested(struct run *run, uint64_t cpu_us, uint64_t memory_peak);
+/* What it did is done, and stays so if its client goes away now. */
+bool run_is_over(const struct run *run);
+/*
+ * The descriptors of a sandbox that outlives the run, for the next call. The places of those that are of no further use
+ * are -1; late output of the call may still come from the pipes. Once the run is answered, or the sandbox abandoned.
+ */
+void run_give_back(struct run *run, int fds[SPAWN_READY_FDS]);
+
 /* The sandbox has ended. */
 void run_sandbox_gone(struct run *run, const struct spawn_exit *end);
 /* It will get no sandbox. */

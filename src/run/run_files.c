@@ -66,6 +66,11 @@ void run_files_deinit(struct run_files *files) {
         for (size_t i = 0; i < files->odd_count; i++)
                 free(files->odd_names[i]);
         free(files->odd_names);
+        for (size_t i = 0; i < files->kept_count; i++) {
+                free(files->kept[i].name);
+                free(files->kept[i].bytes);
+        }
+        free(files->kept);
         run_files_init(files);
 }
 
@@ -116,78 +121,129 @@ static bool keep_apart(struct run_files *files, char *text) {
         return names[files->odd_count] && ++files->odd_count;
 }
 
-/* Two files never show the same name, also if one bears by right the name that was made up for the other. */
-static void write_name(struct run_files *files, struct json_out *out, const struct work_file *file) {
+/*
+ * The name as it is shown, malloc()ed. Two files never show the same one, also if one bears by right the name that was
+ * made up for the other.
+ */
+static char *shown_name(struct run_files *files, const struct work_file *file) {
         const size_t suffix = sizeof(ODD_SUFFIX) - 1;
         bool is_utf8 = text_valid_prefix(file->name, file->name_length) == file->name_length;
-        if (is_utf8 && !memmem(file->name, file->name_length, ODD_SUFFIX, suffix)) {
-                json_out_bytes(out, file->name, file->name_length);
-                return;
-        }
-        CLEANUP_FREE char *text = show_name(file->name, file->name_length, is_utf8);
+        if (is_utf8 && !memmem(file->name, file->name_length, ODD_SUFFIX, suffix))
+                return strndup(file->name, file->name_length);
+        char *text = show_name(file->name, file->name_length, is_utf8);
         if (text && keep_apart(files, text))
-                json_out_string(out, text);
-        else
-                out->failed = true;
+                return text;
+        free(text);
+        return NULL;
 }
 
-static void write_sha256(struct json_out *out, const char *bytes, size_t length) {
+static int write_sha256(char text[SHA256_TEXT_BYTES], const char *bytes, size_t length) {
         unsigned char digest[SHA256_BYTES];
-        char text[2 * SHA256_BYTES + 1];
-        if (EVP_Digest(bytes, length, digest, NULL, EVP_sha256(), NULL) != 1) {
-                out->failed = true;
-                return;
-        }
+        if (EVP_Digest(bytes, length, digest, NULL, EVP_sha256(), NULL) != 1)
+                return -ENOMEM;
         for (size_t i = 0; i < sizeof(digest); i++)
                 snprintf(text + 2 * i, 3, "%02x", digest[i]);
-        json_out_string(out, text);
+        return 0;
 }
 
-static void write_file(struct run_files *files, struct json_out *out, const struct work_file *file,
-                       bool inline_content) {
-        char id[ID_TEXT_BYTES];
-        id_new(id, "file_");
+void run_file_write(const struct run_file *file, bool inline_content, struct json_out *out) {
         json_out_open(out, '{');
-        json_out_member_string(out, "file_id", id);
-        json_out_key(out, "name");
-        write_name(files, out, file);
+        json_out_member_string(out, "file_id", file->id);
+        json_out_member_string(out, "name", file->name);
         json_out_member_int(out, "size", (int64_t)file->size);
-        json_out_member_string(out, "media_type", media_type_of(file->name, file->name_length));
-        json_out_key(out, "sha256");
-        write_sha256(out, file->bytes, (size_t)file->size);
+        json_out_member_string(out, "media_type", file->media_type);
+        json_out_member_string(out, "sha256", file->sha256);
         if (inline_content) {
                 json_out_key(out, "content_base64");
                 json_out_base64(out, file->bytes, (size_t)file->size);
-        } else
-                json_out_member_string(out, "url", NULL);
+        } else {
+                char url[sizeof("/v1/files/") + ID_TEXT_BYTES];
+                snprintf(url, sizeof(url), "/v1/files/%s", file->id);
+                json_out_member_string(out, "url", file->is_kept ? url : NULL);
+        }
         json_out_close(out, '}');
 }
 
-static void write_skipped(struct run_files *files, struct json_out *out, const struct work_file *file) {
+static void write_skipped(const char *name, uint64_t size, const char *reason, struct json_out *out) {
         json_out_open(out, '{');
-        json_out_key(out, "name");
-        write_name(files, out, file);
-        json_out_member_int(out, "size", file->size < INT64_MAX ? (int64_t)file->size : INT64_MAX);
-        json_out_member_string(out, "reason", skip_reason_name(file->skipped));
+        json_out_member_string(out, "name", name);
+        json_out_member_int(out, "size", size < INT64_MAX ? (int64_t)size : INT64_MAX);
+        json_out_member_string(out, "reason", reason);
         json_out_close(out, '}');
 }
 
-const struct rendered *run_files_add(struct run_files *files, const struct work_file *file, bool inline_content) {
-        struct rendered_list *list = file->skipped ? &files->skipped : &files->files;
+void run_file_write_skipped(const struct run_file *file, const char *reason, struct json_out *out) {
+        write_skipped(file->name, file->size, reason, out);
+}
+
+static const struct rendered *add_rendered(struct run_files *files, struct rendered_list *list, struct json_out *out) {
+        if (out->failed)
+                json_out_deinit(out);
+        else if (rendered_list_add(list, out->bytes, out->used) == 0)
+                return &list->items[list->count - 1];
+        files->failed = true;
+        return NULL;
+}
+
+static const struct rendered *add_skipped(struct run_files *files, const struct work_file *file) {
+        CLEANUP_FREE char *name = shown_name(files, file);
         struct json_out out;
-        json_out_init(&out,
-                      file->name_length + 256 + (inline_content && !file->skipped ? (size_t)file->size / 3 * 4 : 0));
-        if (file->skipped)
-                write_skipped(files, &out, file);
-        else
-                write_file(files, &out, file, inline_content);
+        json_out_init(&out, file->name_length + 128);
+        out.failed = out.failed || !name;
+        write_skipped(name, file->size, skip_reason_name(file->skipped), &out);
         if (file->skipped == SKIP_TOO_LARGE || file->skipped == SKIP_TOTAL_TOO_LARGE)
                 files->skipped_for_size = true;
-        if (out.failed || rendered_list_add(list, out.bytes, out.used) < 0) {
-                if (out.failed)
-                        json_out_deinit(&out);
+        return add_rendered(files, &files->skipped, &out);
+}
+
+/* Takes its name and its content over. */
+static int add_kept(struct run_files *files, const struct run_file *file) {
+        struct run_file *kept = reallocarray(files->kept, files->kept_count + 1, sizeof(*kept));
+        if (!kept)
+                return -ENOMEM;
+        files->kept = kept;
+        kept[files->kept_count++] = *file;
+        return 0;
+}
+
+static void keep_file(struct run_files *files, const struct run_file *file, const char *bytes) {
+        struct run_file kept = *file;
+        kept.is_kept = true;
+        kept.bytes = malloc((size_t)file->size + 1); /* an empty one is not NULL */
+        if (kept.bytes) {
+                memcpy(kept.bytes, bytes, (size_t)file->size);
+                if (add_kept(files, &kept) == 0)
+                        return;
+        }
+        files->failed = true;
+        free(kept.bytes);
+        free(kept.name);
+}
+
+static const struct rendered *render_file(struct run_files *files, struct run_file *file, const char *bytes,
+                                          bool inline_content) {
+        struct json_out out;
+        json_out_init(&out, strlen(file->name) + 256 + (inline_content ? (size_t)file->size / 3 * 4 : 0));
+        file->bytes = (char *)bytes;
+        run_file_write(file, inline_content, &out);
+        free(file->name);
+        return add_rendered(files, &files->files, &out);
+}
+
+const struct rendered *run_files_add(struct run_files *files, const struct work_file *file, bool inline_content,
+                                     bool keep) {
+        if (file->skipped)
+                return add_skipped(files, file);
+        struct run_file made = {.size = file->size, .media_type = media_type_of(file->name, file->name_length)};
+        id_new(made.id, "file_");
+        made.name = shown_name(files, file);
+        if (!made.name || write_sha256(made.sha256, file->bytes, (size_t)file->size) < 0) {
+                free(made.name);
                 files->failed = true;
                 return NULL;
         }
-        return &list->items[list->count - 1];
+        if (!keep)
+                return render_file(files, &made, file->bytes, inline_content);
+        keep_file(files, &made, file->bytes);
+        return NULL;
 }

@@ -63,7 +63,7 @@ static bool take_input_failure(struct work_channel *channel, const char *payload
 }
 
 static bool take_inputs_end(struct work_channel *channel) {
-        bool all_sent = channel->input > channel->input_count;
+        bool all_sent = channel->input > channel->batch.count;
         if (!channel->listening_to_inputs || !all_sent)
                 return false;
         channel->listening_to_inputs = false;
@@ -107,6 +107,7 @@ static bool on_frame(void *data, uint32_t type, const char *payload, uint32_t le
                 return take_inputs_end(channel);
         case FRAME_FILES_END:
                 memcpy(&end, payload, sizeof(end));
+                channel->complete = true;
                 channel->handler->on_files_end(channel->data, &end);
                 return false; /* nothing comes after it: not bad, but the end of the reading */
         default:
@@ -116,7 +117,8 @@ static bool on_frame(void *data, uint32_t type, const char *payload, uint32_t le
 
 static void end_reading(struct work_channel *channel) {
         channel->ended = true;
-        shutdown(channel->fd, SHUT_RD); /* or init would block on a channel that nobody reads */
+        if (!channel->complete)
+                shutdown(channel->fd, SHUT_RD); /* or init would block on a channel that nobody reads */
         frame_reader_deinit(&channel->reader);
         loop_remove(channel->loop, &channel->source);
 }
@@ -142,6 +144,13 @@ static size_t frame_start(const struct work_input *input, char *to) {
         return sizeof(frame) + sizeof(head) + input->name_length;
 }
 
+static size_t frame_end(uint32_t flags, char *to) {
+        const struct frame end = {.type = FRAME_INPUTS_END, .length = flags ? sizeof(flags) : 0};
+        memcpy(to, &end, sizeof(end));
+        memcpy(to + sizeof(end), &flags, end.length);
+        return sizeof(end) + end.length;
+}
+
 static ssize_t send_from(struct work_channel *channel, const char *start, size_t start_length, const char *rest,
                          size_t rest_length) {
         size_t start_sent = channel->sent < start_length ? channel->sent : start_length;
@@ -157,14 +166,10 @@ static ssize_t send_from(struct work_channel *channel, const char *start, size_t
 /* Sends on at the current frame. 1: it is out; 0: the socket is full; negative errno. */
 static int send_frame(struct work_channel *channel) {
         char start[sizeof(struct frame) + NAMED_MAX];
-        const struct frame end = {.type = FRAME_INPUTS_END};
-        const struct work_input *input =
-                channel->input < channel->input_count ? &channel->inputs[channel->input] : NULL;
-        size_t start_length = sizeof(end), rest_length = input ? input->size : 0;
-        if (input)
-                start_length = frame_start(input, start);
-        else
-                memcpy(start, &end, sizeof(end));
+        const struct work_batch *batch = &channel->batch;
+        const struct work_input *input = channel->input < batch->count ? &batch->inputs[channel->input] : NULL;
+        size_t rest_length = input ? input->size : 0;
+        size_t start_length = input ? frame_start(input, start) : frame_end(batch->flags, start);
 
         while (channel->sent < start_length + rest_length) {
                 ssize_t sent =
@@ -182,7 +187,7 @@ static int send_frame(struct work_channel *channel) {
 
 /* True: everything is sent, or there is nobody to send to; the end of the sandbox tells what that means. */
 static bool send_rest(struct work_channel *channel) {
-        while (channel->input <= channel->input_count) {
+        while (channel->input <= channel->batch.count) {
                 int r = send_frame(channel);
                 if (r <= 0)
                         return r < 0;
@@ -211,13 +216,34 @@ void work_channel_deinit(struct work_channel *channel) {
         close_fd(&channel->fd);
 }
 
-int work_channel_send_inputs(struct work_channel *channel, const struct work_input *inputs, size_t count) {
-        channel->inputs = inputs;
-        channel->input_count = count;
+int work_channel_release(struct work_channel *channel) {
+        bool sending = channel->sent > 0 || channel->listening_to_inputs;
+        bool broken = channel->ended && !channel->complete;
+        int fd = sending || broken ? -1 : take_fd(&channel->fd);
+        work_channel_deinit(channel);
+        return fd;
+}
+
+int work_channel_send_inputs(struct work_channel *channel, struct work_batch batch) {
+        channel->batch = batch;
+        channel->input = channel->sent = 0;
         channel->listening_to_inputs = true;
-        bool done = send_rest(channel);
-        return loop_add_fd(channel->loop, channel->fd, done ? EPOLLIN : EPOLLIN | EPOLLOUT, on_socket, channel,
-                           &channel->source);
+        channel->failed_name_length = 0;
+        uint32_t events = send_rest(channel) ? EPOLLIN : EPOLLIN | EPOLLOUT;
+        if (channel->source)
+                return loop_set_events(channel->loop, channel->source, events);
+        return loop_add_fd(channel->loop, channel->fd, events, on_socket, channel, &channel->source);
+}
+
+/* So small that the socket, which is empty, takes it whole. */
+int work_channel_collect(struct work_channel *channel) {
+        const struct frame frame = {.type = FRAME_COLLECT};
+        if (channel->ended)
+                return -EPIPE;
+        ssize_t sent = send(channel->fd, &frame, sizeof(frame), MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent != (ssize_t)sizeof(frame))
+                return sent < 0 ? -errno : -EIO;
+        return work_channel_listen(channel);
 }
 
 int work_channel_listen(struct work_channel *channel) {

@@ -35,6 +35,13 @@ struct work_handler {
         void (*on_files_end)(void *data, const struct files_end *end);
 };
 
+/* Inputs that go together: all that failed of a batch is told at once. */
+struct work_batch {
+        const struct work_input *inputs;
+        size_t count;
+        uint32_t flags; /* enum inputs_flags */
+};
+
 struct work_channel {
         struct loop *loop;
         int fd; /* owned; -1: closed */
@@ -49,17 +56,26 @@ struct work_channel {
         int failed_error;
         unsigned files, skipped;
         uint64_t files_bytes;
-        const struct work_input *inputs; /* borrowed while they are sent */
-        size_t input_count, input;       /* `input` is being sent; input_count: the end frame */
+        bool complete;                   /* FRAME_FILES_END has come */
+        struct work_batch batch;         /* borrowed while it is sent */
+        size_t input;                    /* is being sent; batch.count: the end frame */
         size_t sent;                     /* of that frame, header included */
 };
 
 void work_channel_init(struct work_channel *channel, struct loop *loop, int fd, const struct work_handler *handler,
                        void *data);
 void work_channel_deinit(struct work_channel *channel);
+/*
+ * Instead of deinit: gives the descriptor back for the session's next call; -1 if the channel is of no further use. What
+ * it may still hold is to be read and thrown away.
+ */
+int work_channel_release(struct work_channel *channel);
 
-/* Sends the inputs, which must stay until on_inputs_tried, from the loop. 0 or negative errno. */
-int work_channel_send_inputs(struct work_channel *channel, const struct work_input *inputs, size_t count);
+/* Sends inputs, which must stay until on_inputs_tried, from the loop. One batch at a time. 0 or negative errno. */
+int work_channel_send_inputs(struct work_channel *channel, struct work_batch batch);
+
+/* Asks for the files that a call of a session has changed, and listens for them. 0 or negative errno. */
+int work_channel_collect(struct work_channel *channel);
 
 /* Listens for files; call it at the claim. 0 or negative errno. */
 int work_channel_listen(struct work_channel *channel);

@@ -26,6 +26,7 @@ static const struct step table[RUN_STATES][RUN_EVENTS] = {
                 {
                         [RUN_EVENT_INPUTS_WRITTEN] = STEP(RUN_CLAIMED, RUN_DO_CLAIM),
                         [RUN_EVENT_INPUT_REFUSED] = STEP(RUN_DONE, RUN_DO_KILL | RUN_DO_REFUSE | RUN_DO_FREE),
+                        [RUN_EVENT_INPUT_REFUSED_BY_SESSION] = STEP(RUN_DONE, RUN_DO_REFUSE | RUN_DO_FREE),
                         [RUN_EVENT_LOST] = STEP(RUN_QUEUED, RUN_DO_REQUEUE),
                         [RUN_EVENT_EXITED] = STEP(RUN_QUEUED, RUN_DO_REQUEUE), /* it cannot have been the snippet */
                         [RUN_EVENT_CANCEL] = STEP(RUN_DONE, RUN_DO_KILL | RUN_DO_FREE),
@@ -33,15 +34,24 @@ static const struct step table[RUN_STATES][RUN_EVENTS] = {
         [RUN_CLAIMED] =
                 {
                         [RUN_EVENT_STARTED] = STEP(RUN_STARTED, 0),
+                        [RUN_EVENT_CALL_OVER] = STEP(RUN_COLLECTING, RUN_DO_COLLECT),
                         [RUN_EVENT_LOST] = STEP(RUN_QUEUED, RUN_DO_REQUEUE),
                         [RUN_EVENT_EXITED] = STEP(RUN_ENDED, RUN_DO_DRAIN),
                         [RUN_EVENT_CANCEL] = STEP(RUN_DONE, RUN_DO_KILL | RUN_DO_FREE),
                 },
         [RUN_STARTED] =
                 {
+                        [RUN_EVENT_CALL_OVER] = STEP(RUN_COLLECTING, RUN_DO_COLLECT),
                         [RUN_EVENT_LOST] = STEP(RUN_QUEUED, RUN_DO_REQUEUE),
                         [RUN_EVENT_EXITED] = STEP(RUN_ENDED, RUN_DO_DRAIN),
                         [RUN_EVENT_CANCEL] = STEP(RUN_DONE, RUN_DO_KILL | RUN_DO_FREE),
+                },
+        [RUN_COLLECTING] =
+                {
+                        [RUN_EVENT_COLLECTED] = STEP(RUN_DONE, RUN_DO_REPLY | RUN_DO_FREE),
+                        [RUN_EVENT_LOST] = STEP(RUN_ENDED, RUN_DO_DRAIN),
+                        [RUN_EVENT_EXITED] = STEP(RUN_ENDED, RUN_DO_DRAIN),
+                        /* A client that goes away now changes nothing any more: what the call did stays done. */
                 },
         [RUN_ENDED] =
                 {
@@ -62,6 +72,7 @@ unsigned run_machine_step(struct run_machine *machine, enum run_event event) {
 }
 
 const char *run_state_name(enum run_state state) {
-        static const char *const names[RUN_STATES] = {"queued", "inputs", "claimed", "started", "ended", "done"};
+        static const char *const names[RUN_STATES] = {"queued", "inputs", "claimed",    "started",
+                                                      "collecting", "ended",  "done"};
         return state < RUN_STATES ? names[state] : "unknown";
 }

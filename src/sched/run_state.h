@@ -11,6 +11,11 @@
  *      └──────────────▶ INPUTS ───┘ INPUTS_WRITTEN                                     │
  *                          └── INPUT_REFUSED, CANCEL, EXPIRED … ───────────────────────┘
  *
+ * A call of a session ends while its sandbox lives on:
+ *
+ *               CALL_OVER              COLLECTED
+ *   STARTED ───────────────▶ COLLECTING ─────────▶ DONE
+ *
  * A sandbox that is lost before anybody has seen an effect of the snippet is replaced: the run goes back to the queue,
  * once.
  */
@@ -23,7 +28,8 @@ enum run_state {
         RUN_INPUTS,  /* has one; its input files are being written */
         RUN_CLAIMED, /* the clock runs and the code is on its way */
         RUN_STARTED, /* the first instruction ran */
-        RUN_ENDED,   /* the sandbox is gone; what it left in the pipes is read */
+        RUN_COLLECTING, /* the call of a session is over; its files are being handed over */
+        RUN_ENDED,      /* the sandbox is gone; what it left in the pipes is read */
         RUN_DONE,    /* answered, or nobody waits any more */
         RUN_STATES
 };
@@ -33,7 +39,10 @@ enum run_event {
         RUN_EVENT_LEASED_WITH_INPUTS, /* as LEASED, for a run that has input files */
         RUN_EVENT_INPUTS_WRITTEN,
         RUN_EVENT_INPUT_REFUSED, /* an input did not fit */
+        RUN_EVENT_INPUT_REFUSED_BY_SESSION, /* the same, in a sandbox that is to stay */
         RUN_EVENT_STARTED,
+        RUN_EVENT_CALL_OVER, /* the call of a session has come to its end by itself */
+        RUN_EVENT_COLLECTED, /* everything that it left has been handed over */
         RUN_EVENT_LOST,    /* the sandbox is gone by no doing of the snippet, and nobody has seen an effect of it */
         RUN_EVENT_EXITED,  /* the sandbox is gone, in any other way */
         RUN_EVENT_DRAINED, /* everything that it left has been read, or will not come */
@@ -52,6 +61,7 @@ enum run_action {
         RUN_DO_REPLY = 1 << 5,  /* with the result */
         RUN_DO_REFUSE = 1 << 6, /* with an error */
         RUN_DO_FREE = 1 << 7,
+        RUN_DO_COLLECT = 1 << 8,
 };
 
 struct run_machine {

@@ -23,6 +23,7 @@
 #define STORE_MEDIA_TYPE_MAX 128
 #define STORE_SHA256_TEXT 64
 #define STORE_OUTCOME_MAX 24
+#define STORE_NOT_KEPT_MAX 2000
 
 struct store_conversation {
         int64_t id;
@@ -31,6 +32,8 @@ struct store_conversation {
         int64_t created_ms, active_ms;
         int64_t runs, files; /* how many there are; every version of a file counts */
         int64_t bytes;       /* of files, code and replies, as if nothing were shared */
+        bool stateful;       /* one of its runs was a session's */
+        char not_kept[STORE_NOT_KEPT_MAX + 1]; /* as its last such run gave it; "": nothing */
 };
 
 /* One run, without what it said. */
@@ -124,6 +127,7 @@ struct store_new_run {
         struct store_run run;
         int64_t conversation_id; /* of store_conversation_use; 0: whatever has the name that `run` gives */
         struct store_quota quota;
+        const char *not_kept; /* JSON: names of files that only the session's working directory has; NULL: none */
         const char *code; /* borrowed, not NUL-terminated by contract */
         size_t code_length;
         struct store_new_file *files;

@@ -34,9 +34,11 @@ static void read_conversation(sqlite3_stmt *s, struct store_conversation *ret) {
                 .runs = sqlite3_column_int64(s, 5),
                 .files = sqlite3_column_int64(s, 6),
                 .bytes = sqlite3_column_int64(s, 7),
+                .stateful = sqlite3_column_int(s, 8) != 0,
         };
         sql_copy_text(s, 1, ret->name, sizeof(ret->name));
         sql_copy_text(s, 2, ret->agent, sizeof(ret->agent));
+        sql_copy_text(s, 9, ret->not_kept, sizeof(ret->not_kept));
 }
 
 static int find(struct sql *sql, int64_t project_id, const char *name, struct store_conversation *ret) {

@@ -166,6 +166,9 @@ static int write_counts(struct sql *sql, const struct store_new_run *new, const 
         sqlite3_bind_int64(s, 2, sql_now_ms());
         sqlite3_bind_int64(s, 3, added->files);
         sqlite3_bind_int64(s, 4, added->bytes);
+        sqlite3_bind_int(s, 5, new->run.stateful);
+        if (new->not_kept)
+                sql_bind_text(s, 6, new->not_kept);
         int r = sql_run(sql, s);
         if (r < 0)
                 return r;

@@ -57,6 +57,8 @@ static const char *const steps[] = {
         "  runs INTEGER NOT NULL DEFAULT 0,"
         "  files INTEGER NOT NULL DEFAULT 0,"
         "  bytes INTEGER NOT NULL DEFAULT 0,"
+        "  stateful INTEGER NOT NULL DEFAULT 0," /* it has had an interpreter of its own */
+        "  not_kept TEXT,"                       /* names of files that were only in that one's working directory */
         "  UNIQUE (project_id, name)"
         ") STRICT;"
         "CREATE INDEX conversations_by_activity ON conversations (project_id, active_ms, id);"

@@ -14,7 +14,7 @@
 
 /* An agent that has been deleted is none. */
 #define CONVERSATION_COLUMNS                                                                                           \
-        "c.id, c.name, a.name, c.created_ms, c.active_ms, c.runs, c.files, c.bytes"                                    \
+        "c.id, c.name, a.name, c.created_ms, c.active_ms, c.runs, c.files, c.bytes, c.stateful, c.not_kept"            \
         " FROM conversations c LEFT JOIN agents a ON a.id = c.agent_id WHERE c.project_id = ?1"
 #define CONVERSATION_PAGE " AND (c.active_ms, c.id) < (?2, ?3) ORDER BY c.active_ms DESC, c.id DESC LIMIT ?4"
 
@@ -80,7 +80,8 @@ const char *const sql_texts[SQL_STATEMENTS] = {
         [SQL_CONVERSATION_SET_AGENT] = "UPDATE conversations SET agent_id = ?2 WHERE id = ?1",
         [SQL_CONVERSATION_TOUCH] = "UPDATE conversations SET active_ms = max(active_ms, ?2) WHERE id = ?1",
         [SQL_CONVERSATION_COUNT] = "UPDATE conversations SET active_ms = max(active_ms, ?2), runs = runs + 1,"
-                                   " files = files + ?3, bytes = bytes + ?4 WHERE id = ?1",
+                                   " files = files + ?3, bytes = bytes + ?4, stateful = max(stateful, ?5),"
+                                   " not_kept = CASE WHEN ?5 THEN ?6 ELSE not_kept END WHERE id = ?1",
         [SQL_CONVERSATION_DOOM] = "UPDATE conversations SET project_id = NULL, name = NULL"
                                   " WHERE project_id = ?1 AND name = ?2 RETURNING bytes, files",
         [SQL_CONVERSATION_DOOM_IDLE] = "UPDATE conversations SET project_id = NULL, name = NULL"

@@ -29,10 +29,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         if (r == 0)
                 r = execute_request_decode(&execute, &config, execute.body, &e);
         if (r != 0) {
-                assert(r == -EINVAL || r == -ENOMEM || r == EXECUTE_NO_SUCH_FILE);
+                assert(r == -EINVAL || r == -ENOMEM);
                 assert(e.message[0]);
         } else {
-                assert(execute.run.timeout_ms >= 1 && execute.run.timeout_ms <= 60000);
+                assert(execute.run.timeout_ms <= 60000);
                 assert(execute.run.input_count <= INPUTS_MAX);
                 for (size_t i = 0; i < execute.run.input_count; i++)
                         assert(work_name_is_good(execute.inputs[i].name, execute.inputs[i].name_length));

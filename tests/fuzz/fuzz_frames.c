@@ -66,7 +66,14 @@ static void count_refused(struct run *run, void *data, enum run_refusal why) {
         answers++;
 }
 
-static const struct run_host host = {ignore_host, ignore_host, ignore_host, count_requeue, ignore_host};
+static const struct run_host host = {
+        .claim = ignore_host,
+        .rest = ignore_host,
+        .overflow = ignore_host,
+        .abandon = ignore_host,
+        .requeue = count_requeue,
+        .finished = ignore_host,
+};
 static const struct run_handler handler = {ignore_start, ignore_output, ignore_item,
                                            ignore_item,  count_done,    count_refused};
 static const struct work_input inputs[] = {{"a", 1, "x", 1}};

@@ -16,6 +16,7 @@
 #include "api/api.h"
 #include "api/engine.h"
 #include "api/metrics.h"
+#include "session/sessions.h"
 #include "base/config.h"
 #include "base/fdpass.h"
 #include "base/log.h"
@@ -189,6 +190,7 @@ static int setup(void **state) {
         f.api.environment = json_pack("{s:[s,s]}", "libraries", "numpy", "pandas");
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
         f.spawner = pair[1];
+        assert_int_equal(sessions_new(&f.api, &f.api.sessions), 0);
         assert_int_equal(engine_new(&f.api, pair[0], &f.api.engine), 0);
         *state = &f;
         return 0;
@@ -197,6 +199,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
         struct fixture *f = *state;
         engine_free(f->api.engine);
+        sessions_free(f->api.sessions);
         for (unsigned i = 0; i < f->made; i++)
                 if (f->state[i] != NONE)
                         fake_sandbox_close(&f->sandboxes[i]);

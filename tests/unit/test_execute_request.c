@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "api/api.h"
+#include "api/agent_settings.h"
 #include "api/execute_request.h"
 #include "base/config.h"
 
@@ -36,7 +37,8 @@ static void fills_in_what_was_not_said(void **state) {
         assert_int_equal(decode("{\"code\": \"print(1)\"}", &execute, &e), 0);
         assert_int_equal(execute.run.code_length, 8);
         assert_memory_equal(execute.run.code, "print(1)", 8);
-        assert_int_equal(execute.run.timeout_ms, 20000);
+        assert_int_equal(execute.run.timeout_ms, 0);
+        assert_false(execute.inline_given);
         assert_true(execute.run.inline_files);
         assert_false(execute.stream);
         assert_false(execute.run.watched);
@@ -108,12 +110,12 @@ static void takes_what_a_reply_shows_as_null(void **state) {
 
 static void the_default_never_exceeds_the_maximum(void **state) {
         const struct config low = {.execute_timeout_s = 20, .execute_max_timeout_s = 5};
-        struct execute_request execute = {.body = json_pack("{s:s}", "code", "")};
-        struct err e = {0};
+        struct agent_settings settings;
         (void)state;
-        assert_int_equal(execute_request_decode(&execute, &low, execute.body, &e), 0);
-        assert_int_equal(execute.run.timeout_ms, 5000);
-        execute_request_deinit(&execute);
+        agent_settings_init(&low, &settings);
+        assert_int_equal(settings.timeout_ms, 5000);
+        agent_settings_init(&config, &settings);
+        assert_int_equal(settings.timeout_ms, 20000);
 }
 
 static const struct {
@@ -175,8 +177,8 @@ static void an_earlier_file_is_not_there(void **state) {
         struct err e;
         (void)state;
         assert_int_equal(decode("{\"code\":\"\",\"files\":[{\"name\":\"a\",\"file_id\":\"file_1\"}]}", &execute, &e),
-                         EXECUTE_NO_SUCH_FILE);
-        assert_string_equal(e.field, "files[0].file_id");
+                         0);
+        assert_string_equal(execute.file_ids[0], "file_1");
         execute_request_deinit(&execute);
 }
 

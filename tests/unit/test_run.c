@@ -59,7 +59,13 @@ static void host_finished(void *data, struct run *run) {
         ((struct fixture *)data)->finishes++;
 }
 
-static const struct run_host host = {host_claim, host_overflow, host_abandon, host_requeue, host_finished};
+static const struct run_host host = {
+        .claim = host_claim,
+        .overflow = host_overflow,
+        .abandon = host_abandon,
+        .requeue = host_requeue,
+        .finished = host_finished,
+};
 
 static void on_started(struct run *run, void *data) {
         (void)run;
@@ -287,7 +293,7 @@ static void large_code_goes_out_piece_by_piece(void **state) {
         f->request.code_length = length;
         begin(f);
         lease(f);
-        assert_int_equal(f->run->claim.stdin_fd, -1); /* it goes with the first piece and with no other */
+        assert_int_equal(f->run->claim.fd_count, 0); /* it goes with the first piece and with no other */
         close(receive_code(f, code, length + 1));
         assert_memory_equal(code, source, length);
         fake_frame(f->sandbox.claim, FRAME_STARTED, NULL, 0);

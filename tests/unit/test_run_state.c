@@ -61,6 +61,8 @@ static void apply(struct history *history, enum run_event event, unsigned action
                 history->holds = true;
         if (gone && actions)
                 history->holds = false;
+        if ((event == RUN_EVENT_COLLECTED || event == RUN_EVENT_INPUT_REFUSED_BY_SESSION) && actions)
+                history->holds = false; /* it is the session's again */
         if (actions & RUN_DO_CLAIM)
                 history->claims++;
         if (actions & RUN_DO_KILL) {
@@ -124,10 +126,25 @@ static void cancel_ends_every_state_at_once(void **state) {
         (void)state;
         for (int i = 0; i < RUN_DONE; i++) {
                 struct run_machine machine = {(enum run_state)i, 0};
+                if (i == RUN_COLLECTING)
+                        continue;
                 unsigned actions = step(&machine, RUN_EVENT_CANCEL, RUN_DONE);
                 bool holds = i == RUN_INPUTS || i == RUN_CLAIMED || i == RUN_STARTED;
                 assert_int_equal(actions, RUN_DO_FREE | (holds ? RUN_DO_KILL : 0));
         }
+}
+
+static void a_call_of_a_session_gives_its_sandbox_back(void **state) {
+        struct run_machine machine = {RUN_STARTED, 0};
+        (void)state;
+        assert_int_equal(step(&machine, RUN_EVENT_CALL_OVER, RUN_COLLECTING), RUN_DO_COLLECT);
+        assert_int_equal(step(&machine, RUN_EVENT_CANCEL, RUN_COLLECTING), 0); /* what it did is done */
+        assert_int_equal(step(&machine, RUN_EVENT_COLLECTED, RUN_DONE), RUN_DO_REPLY | RUN_DO_FREE);
+
+        machine = (struct run_machine){RUN_COLLECTING, 0};
+        assert_int_equal(step(&machine, RUN_EVENT_EXITED, RUN_ENDED), RUN_DO_DRAIN);
+        machine = (struct run_machine){RUN_INPUTS, 0};
+        assert_int_equal(step(&machine, RUN_EVENT_INPUT_REFUSED_BY_SESSION, RUN_DONE), RUN_DO_REFUSE | RUN_DO_FREE);
 }
 
 static void states_have_names(void **state) {
@@ -144,6 +161,7 @@ int main(void) {
                 cmocka_unit_test(a_run_of_which_something_was_seen_is_not_repeated),
                 cmocka_unit_test(promises_hold_in_every_sequence),
                 cmocka_unit_test(cancel_ends_every_state_at_once),
+                cmocka_unit_test(a_call_of_a_session_gives_its_sandbox_back),
                 cmocka_unit_test(states_have_names),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

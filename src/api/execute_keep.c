@@ -1,0 +1,133 @@
+/*
+ * Keeps a run of a conversation beside it: code, reply and files; the client gets its answer when they are on the disk.
+ *
+ * Runs in the api process; the reply that is kept is composed on the store's thread, from a run that nobody changes any
+ * more.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "api/conversation_events.h"
+#include "api/engine.h"
+#include "api/execution.h"
+#include "api/http.h"
+#include "base/config.h"
+#include "base/log.h"
+
+static char *write_reply(void *data, size_t *ret_length) {
+        const struct execution *execution = data;
+        const struct reply_view view = {
+                .note = &execution->note,
+                .files = execution->files,
+        };
+        struct json_out out;
+        json_out_init(&out, 0);
+        execute_reply_write(&out, execution->run, &execution->what, execution->api->config,
+                            engine_libraries(execution->api->engine), &view);
+        if (out.failed)
+                json_out_deinit(&out);
+        *ret_length = out.used;
+        return out.bytes;
+}
+
+static void answer(struct execution *execution) {
+        struct run *run = execution->run;
+        struct engine *engine = execution->api->engine;
+        execution->run = NULL;
+        execute_answer(execution, run); /* frees the execution */
+        engine_run_release(engine, run);
+}
+
+/* The files come with the reply then, so that nothing is lost. */
+static void answer_unkept(struct execution *execution) {
+        struct run_files *files = &execution->run->files;
+        for (size_t i = 0; i < files->kept_count; i++)
+                files->kept[i].is_kept = false;
+        free(execution->files);
+        execution->files = NULL;
+        execution->what.run.inline_files = true;
+        answer(execution);
+}
+
+/* A file that did not fit into the quota exists only in the working directory of the session, if there is one. */
+static void note_files_over_quota(const struct execution *execution) {
+        for (size_t i = 0; i < execution->keep.file_count; i++)
+                if (execution->files[i].fate == STORE_FILE_OVER_QUOTA)
+                        sessions_note_not_kept(execution->api->sessions, execution->request->auth.project_id,
+                                               execution->what.conversation_id, execution->files[i].file.name);
+}
+
+static void on_saved(void *data, int result) {
+        struct execution *execution = data;
+        if (result != 0) {
+                if (result < 0)
+                        log_error("a run could not be kept; its files go with the reply", "run", execution->run->id,
+                                  "error", log_errno(result));
+                answer_unkept(execution);
+                return;
+        }
+        note_files_over_quota(execution);
+        conversation_events_publish(execution->api->events, &execution->keep.run);
+        answer(execution);
+}
+
+static void copy(char *to, size_t size, const char *from) {
+        snprintf(to, size, "%s", from ? from : "");
+}
+
+static void describe_run(struct execution *execution) {
+        const struct run *run = execution->run;
+        struct store_run *row = &execution->keep.run;
+        copy(row->id, sizeof(row->id), run->id);
+        copy(row->conversation, sizeof(row->conversation), execution->what.conversation_id);
+        copy(row->agent, sizeof(row->agent), execution->what.agent);
+        copy(row->sandbox_id, sizeof(row->sandbox_id), run->sandbox_id);
+        copy(row->outcome, sizeof(row->outcome), outcome_name(run->outcome.outcome));
+        row->project_id = execution->request->auth.project_id;
+        row->exit_code = run->outcome.exit_code;
+        row->stateful = execution->what.run.session != NULL;
+        row->started_ms = run->started_at_ms;
+        row->wall_us = run->claimed_ns > 0 ? (int64_t)((run->ended_ns - run->claimed_ns) / 1000) : 0;
+        row->cpu_us = (int64_t)run->end.cpu_us;
+        row->memory_max_bytes = (int64_t)run->end.memory_peak;
+        row->results = (int64_t)run->results.count;
+        row->files = (int64_t)run->files.kept_count;
+}
+
+static bool describe_files(struct execution *execution) {
+        const struct run_files *files = &execution->run->files;
+        execution->files = calloc(files->kept_count + 1, sizeof(*execution->files));
+        if (!execution->files)
+                return false;
+        for (size_t i = 0; i < files->kept_count; i++) {
+                const struct run_file *from = &files->kept[i];
+                struct store_file *to = &execution->files[i].file;
+                copy(to->id, sizeof(to->id), from->id);
+                copy(to->name, sizeof(to->name), from->name);
+                copy(to->media_type, sizeof(to->media_type), from->media_type);
+                copy(to->sha256, sizeof(to->sha256), from->sha256);
+                to->size = (int64_t)from->size;
+                execution->files[i].bytes = from->bytes;
+        }
+        execution->keep.files = execution->files;
+        execution->keep.file_count = files->kept_count;
+        return true;
+}
+
+void execute_keep(struct execution *execution) {
+        const struct config *config = execution->api->config;
+        execution->keep = (struct store_new_run){
+                .conversation_id = execution->conversation_id,
+                .quota = {config->quota_bytes, config->quota_files},
+                .code = execution->what.run.code,
+                .code_length = execution->what.run.code_length,
+                .not_kept = execution->not_kept,
+                .write_reply = write_reply,
+                .done = on_saved,
+                .data = execution,
+        };
+        describe_run(execution);
+        if (!describe_files(execution) || store_run_save(execution->api->store, &execution->keep) < 0)
+                answer_unkept(execution);
+}
