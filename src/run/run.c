@@ -13,12 +13,9 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "run/run_private.h"
 #include "run/run_stdin.h"
 
-/* Output is read in slices of this size, one for each wake-up, so that runs take turns. */
-#define SLICE_BYTES (64 << 10)
-/* What a pipe can hold at most (pipe(7)): more than that was not written before the call was over. */
-#define PIPE_BYTES_MAX (1 << 20)
 /* Inputs are memory to memory; an init that has not taken them by then will not do so at all. */
 #define INPUTS_NS (10 * NS_PER_S)
 /*
@@ -26,8 +23,6 @@
  * be held open by an error of ours, the run is answered without the rest after this time.
  */
 #define DRAIN_NS (1 * NS_PER_S)
-/* For the files of a session's call: init itself gives up after COLLECT_MS_MAX. */
-#define COLLECT_NS ((COLLECT_MS_MAX + 2000) * NS_PER_MS)
 /*
  * A sandbox that is lost so soon after the claim was dying before it, for instance because the host killed it while it
  * was parked and it had not yet heard of that.
@@ -36,96 +31,9 @@
 
 static void act(struct run *run, unsigned actions);
 static void give_up_sandbox(struct run *run);
-static void finish_call(struct run *run);
-static void on_call_over(void *data, int exit_code);
 
-static void step(struct run *run, enum run_event event) {
+void run_step(struct run *run, enum run_event event) {
         act(run, run_machine_step(&run->machine, event));
-}
-
-/* Output. */
-
-static uint64_t output_total(const struct run *run) {
-        return run->pipes[RUN_STDOUT].output.written + run->pipes[RUN_STDERR].output.written;
-}
-
-static void close_pipe(struct run *run, struct run_pipe *pipe) {
-        loop_remove(run->setup.loop, &pipe->source);
-        close_fd(&pipe->fd);
-}
-
-/* Stops listening to what a snippet prints; it then blocks as soon as the pipe is full. */
-static void deafen(struct run *run) {
-        for (int i = 0; i < RUN_STREAMS; i++)
-                loop_remove(run->setup.loop, &run->pipes[i].source);
-}
-
-static void check_output_limit(struct run *run) {
-        if (output_total(run) <= run->setup.limits.output_max_bytes || run->overflowed || run->hold != RUN_HAS_SANDBOX)
-                return;
-        run->overflowed = true;
-        run->setup.host->overflow(run->setup.host_data, run);
-        deafen(run);
-}
-
-/* Reads one slice. False: there is no more now. */
-static bool read_slice(struct run *run, enum run_stream stream) {
-        struct run_pipe *pipe = &run->pipes[stream];
-        size_t room;
-        char *to = output_space(&pipe->output, SLICE_BYTES, &room);
-        ssize_t got;
-        do
-                got = read(pipe->fd, to, room);
-        while (got < 0 && errno == EINTR);
-        if (got < 0 && errno == EAGAIN)
-                return false;
-        if (got <= 0) {
-                close_pipe(run, pipe);
-                return false;
-        }
-        output_added(&pipe->output, (size_t)got);
-        if (run->setup.request->watched && run->machine.state != RUN_DONE)
-                run->setup.handler->on_output(run, run->setup.handler_data, stream, to, (size_t)got);
-        return true;
-}
-
-static void on_pipe(struct run *run, enum run_stream stream) {
-        read_slice(run, stream);
-        check_output_limit(run);
-}
-
-static void on_stdout(void *data, int fd, uint32_t events) {
-        (void)fd;
-        (void)events;
-        on_pipe(data, RUN_STDOUT);
-}
-
-static void on_stderr(void *data, int fd, uint32_t events) {
-        (void)fd;
-        (void)events;
-        on_pipe(data, RUN_STDERR);
-}
-
-static int listen_to_pipes(struct run *run) {
-        static const loop_fd_fn calls[RUN_STREAMS] = {on_stdout, on_stderr};
-        for (int i = 0; i < RUN_STREAMS; i++) {
-                struct run_pipe *pipe = &run->pipes[i];
-                if (pipe->fd < 0 || pipe->source)
-                        continue;
-                int r = loop_add_fd(run->setup.loop, pipe->fd, EPOLLIN, calls[i], run, &pipe->source);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
-void run_pause_output(struct run *run, bool pause) {
-        if (run->machine.state != RUN_CLAIMED && run->machine.state != RUN_STARTED)
-                return;
-        if (pause)
-                deafen(run);
-        else if (!run->overflowed && listen_to_pipes(run) < 0)
-                log_error("output cannot be listened to again", "run", run->id);
 }
 
 /* What comes over the channels. */
@@ -133,7 +41,7 @@ void run_pause_output(struct run *run, bool pause) {
 static void on_started(void *data) {
         struct run *run = data;
         run->started_ns = clock_now_ns();
-        step(run, RUN_EVENT_STARTED);
+        run_step(run, RUN_EVENT_STARTED);
         if (run->setup.request->watched && run->machine.state == RUN_STARTED)
                 run->setup.handler->on_started(run, run->setup.handler_data);
 }
@@ -156,7 +64,7 @@ static int send_inputs(struct run *run) {
 static void on_restored(struct run *run) {
         run->restoring = false;
         if (run->setup.request->input_count == 0)
-                step(run, RUN_EVENT_INPUTS_WRITTEN);
+                run_step(run, RUN_EVENT_INPUTS_WRITTEN);
         else if (send_inputs(run) < 0)
                 give_up_sandbox(run);
 }
@@ -175,9 +83,9 @@ static void on_inputs_tried(void *data, const char *failed_name, size_t length, 
                 run->refusal = RUN_REFUSED_INPUT;
         }
         if (!failed_name)
-                step(run, RUN_EVENT_INPUTS_WRITTEN);
+                run_step(run, RUN_EVENT_INPUTS_WRITTEN);
         else
-                step(run, run->setup.request->session ? RUN_EVENT_INPUT_REFUSED_BY_SESSION : RUN_EVENT_INPUT_REFUSED);
+                run_step(run, run->setup.request->session ? RUN_EVENT_INPUT_REFUSED_BY_SESSION : RUN_EVENT_INPUT_REFUSED);
 }
 
 static void on_file(void *data, const struct work_file *file) {
@@ -196,69 +104,19 @@ static void on_files_end(void *data, const struct files_end *end) {
         run->files_complete = true;
         run->files.skipped_unnamed = end->skipped > named ? end->skipped - (uint32_t)named : 0;
         run->collected = true;
-        finish_call(run);
+        run_call_finish(run);
 }
 
 static const struct claim_handler claim_handler = {
         .on_started = on_started,
         .on_result = on_result,
-        .on_call_over = on_call_over,
+        .on_call_over = run_call_on_over,
 };
 static const struct work_handler work_handler = {
         .on_inputs_tried = on_inputs_tried,
         .on_file = on_file,
         .on_files_end = on_files_end,
 };
-
-/* The end of a session's call. */
-
-/* Everything is there once the files are, the usage is, and the pipes are empty: the call's output was written first. */
-static void finish_call(struct run *run) {
-        if (run->machine.state != RUN_COLLECTING || !run->collected || !run->rested)
-                return;
-        for (int i = 0; i < RUN_STREAMS; i++)
-                for (size_t read = 0; read < PIPE_BYTES_MAX && run->pipes[i].fd >= 0; read += SLICE_BYTES)
-                        if (!read_slice(run, (enum run_stream)i))
-                                break;
-        step(run, RUN_EVENT_COLLECTED);
-}
-
-static void on_call_over(void *data, int exit_code) {
-        struct run *run = data;
-        run->ended_ns = clock_now_ns();
-        run->outcome = (struct outcome_of_run){exit_code == 0 ? OUTCOME_OK : OUTCOME_ERROR, exit_code};
-        step(run, RUN_EVENT_CALL_OVER);
-}
-
-void run_rested(struct run *run, uint64_t cpu_us, uint64_t memory_peak) {
-        run->end.cpu_us = cpu_us;
-        run->end.memory_peak = memory_peak;
-        run->rested = true;
-        finish_call(run);
-}
-
-/* Nothing of the sandbox's comes in time: it is ended, and the reply says what was there. */
-static void on_collect_timeout(void *data) {
-        struct run *run = data;
-        run->timer = NULL;
-        log_warning("a session did not hand over its files in time", "run", run->id, "sandbox", run->sandbox_id);
-        run->collected = run->rested = true;
-        run->unusable = true;
-        finish_call(run);
-}
-
-static void collect(struct run *run) {
-        run->setup.host->rest(run->setup.host_data, run);
-        int r = work_channel_collect(&run->work);
-        if (r == 0)
-                r = loop_add_timer(run->setup.loop, COLLECT_NS, on_collect_timeout, run, &run->timer);
-        if (r < 0)
-                on_collect_timeout(run);
-}
-
-bool run_is_over(const struct run *run) {
-        return run->machine.state == RUN_COLLECTING;
-}
 
 /* The sandbox's descriptors. */
 
@@ -279,7 +137,7 @@ static void close_channels(struct run *run) {
         claim_channel_deinit(&run->claim);
         work_channel_deinit(&run->work);
         for (int i = 0; i < RUN_STREAMS; i++) {
-                close_pipe(run, &run->pipes[i]);
+                run_pipe_close(run, &run->pipes[i]);
                 output_deinit(&run->pipes[i].output);
         }
 }
@@ -289,7 +147,7 @@ static void silence(struct run *run) {
         loop_remove(run->setup.loop, &run->timer);
         if (!run->channels_open)
                 return;
-        deafen(run);
+        run_deafen(run);
         loop_remove(run->setup.loop, &run->claim.source);
         loop_remove(run->setup.loop, &run->work.source);
 }
@@ -308,7 +166,7 @@ static void abandon(struct run *run) {
 static void give_up_sandbox(struct run *run) {
         abandon(run);
         run->end = (struct spawn_exit){.sandbox = run->sandbox, .reason = SPAWN_END_LOST};
-        step(run, RUN_EVENT_LOST);
+        run_step(run, RUN_EVENT_LOST);
 }
 
 static void on_inputs_timeout(void *data) {
@@ -333,32 +191,13 @@ static int64_t wall_clock_ms(void) {
         return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Pipes for this call alone, instead of those that came with the sandbox or are not there any more. */
-static int make_pipes(struct run *run, int fds[CELL_FDS]) {
-        int ends[RUN_STREAMS][2];
-        if (pipe2(ends[RUN_STDOUT], O_CLOEXEC) < 0)
-                return -errno;
-        if (pipe2(ends[RUN_STDERR], O_CLOEXEC) < 0) {
-                close(ends[RUN_STDOUT][0]);
-                close(ends[RUN_STDOUT][1]);
-                return -errno;
-        }
-        for (int i = 0; i < RUN_STREAMS; i++) {
-                close_fd(&run->pipes[i].fd);
-                run->pipes[i].fd = ends[i][0];
-                fcntl(ends[i][0], F_SETFL, O_NONBLOCK);
-                fds[CELL_FD_STDOUT + i] = ends[i][1];
-        }
-        return 0;
-}
-
 /* The order is what makes a run quick: the clock and the code first, everything that can be done beside it later. */
 static void claim(struct run *run) {
         const struct run_request *request = run->setup.request;
         int fds[CELL_FDS];
         loop_remove(run->setup.loop, &run->timer);
         if ((fds[CELL_FD_STDIN] = run_stdin_new(request->stdin_bytes, request->stdin_length)) < 0 ||
-            (request->session && make_pipes(run, fds) < 0)) {
+            (request->session && run_make_pipes(run, fds) < 0)) {
                 close_fd(&fds[CELL_FD_STDIN]);
                 give_up_sandbox(run);
                 return;
@@ -369,7 +208,7 @@ static void claim(struct run *run) {
         int r = claim_channel_send(&run->claim, request->code, request->code_length, fds,
                                    request->session ? CELL_FDS : 1);
         if (r == 0)
-                r = listen_to_pipes(run);
+                r = run_listen(run);
         if (r == 0)
                 r = work_channel_listen(&run->work);
         if (r < 0) {
@@ -382,7 +221,7 @@ static void on_drain_timeout(void *data) {
         struct run *run = data;
         run->timer = NULL;
         log_error("a sandbox that is gone still holds a channel open", "run", run->id, "sandbox", run->sandbox_id);
-        step(run, RUN_EVENT_DRAINED);
+        run_step(run, RUN_EVENT_DRAINED);
 }
 
 /* Reads everything that is there. True: every channel is at its end. */
@@ -390,7 +229,7 @@ static bool read_to_the_end(struct run *run) {
         bool ended = true;
         for (int i = 0; i < RUN_STREAMS; i++) {
                 struct run_pipe *pipe = &run->pipes[i];
-                while (pipe->fd >= 0 && read_slice(run, (enum run_stream)i))
+                while (pipe->fd >= 0 && run_read_slice(run, (enum run_stream)i))
                         ;
                 ended = ended && pipe->fd < 0;
         }
@@ -401,12 +240,12 @@ static bool read_to_the_end(struct run *run) {
 }
 
 static void drain(struct run *run) {
-        bool ran = run->started_ns > 0 || output_total(run) > 0;
+        bool ran = run->started_ns > 0 || run_output_total(run) > 0;
         if (!run->claim.over)
                 run->outcome = outcome_from(run->end.reason, run->end.wait_status, ran);
         bool ended = run->hold != RUN_SANDBOX_GONE || read_to_the_end(run);
         if (ended || loop_add_timer(run->setup.loop, DRAIN_NS, on_drain_timeout, run, &run->timer) < 0)
-                step(run, RUN_EVENT_DRAINED);
+                run_step(run, RUN_EVENT_DRAINED);
 }
 
 static void requeue(struct run *run) {
@@ -429,7 +268,7 @@ static void act(struct run *run, unsigned actions) {
         if (actions & RUN_DO_CLAIM)
                 claim(run);
         if (actions & RUN_DO_COLLECT)
-                collect(run);
+                run_call_collect(run);
         if (actions & RUN_DO_KILL)
                 abandon(run);
         if (actions & RUN_DO_DRAIN)
@@ -477,7 +316,7 @@ void run_lease(struct run *run, struct sandbox_id sandbox, const int fds[SPAWN_R
         run->sandbox = sandbox;
         id_of_sandbox(run->sandbox_id, sandbox);
         bool inputs = run->setup.request->input_count > 0 || run->restore;
-        step(run, inputs ? RUN_EVENT_LEASED_WITH_INPUTS : RUN_EVENT_LEASED);
+        run_step(run, inputs ? RUN_EVENT_LEASED_WITH_INPUTS : RUN_EVENT_LEASED);
 }
 
 /*
@@ -490,8 +329,8 @@ static bool may_run_again(struct run *run) {
                 claim_channel_drain(&run->claim);
         for (int i = 0; i < RUN_STREAMS; i++)
                 if (run->pipes[i].fd >= 0)
-                        read_slice(run, (enum run_stream)i);
-        bool ran = run->started_ns > 0 || output_total(run) > 0;
+                        run_read_slice(run, (enum run_stream)i);
+        bool ran = run->started_ns > 0 || run_output_total(run) > 0;
         bool was_dying = run->ended_ns - run->claimed_ns < DYING_NS && !run->setup.request->watched;
         switch (run->end.reason) {
         case SPAWN_END_LOST:
@@ -503,23 +342,6 @@ static bool may_run_again(struct run *run) {
         }
 }
 
-void run_restore(struct run *run, const struct work_batch *batch) {
-        run->restore = batch;
-}
-
-void run_give_back(struct run *run, int fds[SPAWN_READY_FDS]) {
-        for (int i = 0; i < SPAWN_READY_FDS; i++)
-                fds[i] = -1;
-        if (!run->channels_open || run->unusable)
-                return;
-        fds[SPAWN_FD_CLAIM] = claim_channel_release(&run->claim);
-        fds[SPAWN_FD_WORK] = work_channel_release(&run->work);
-        for (int i = 0; i < RUN_STREAMS; i++) {
-                loop_remove(run->setup.loop, &run->pipes[i].source);
-                fds[SPAWN_FD_STDOUT + i] = take_fd(&run->pipes[i].fd);
-        }
-}
-
 void run_sandbox_gone(struct run *run, const struct spawn_exit *end) {
         assert(run->hold == RUN_HAS_SANDBOX);
         run->hold = RUN_SANDBOX_GONE;
@@ -527,14 +349,14 @@ void run_sandbox_gone(struct run *run, const struct spawn_exit *end) {
                 run->ended_ns = clock_now_ns();
         run->end = *end;
         loop_remove(run->setup.loop, &run->timer);
-        step(run, may_run_again(run) ? RUN_EVENT_LOST : RUN_EVENT_EXITED);
+        run_step(run, may_run_again(run) ? RUN_EVENT_LOST : RUN_EVENT_EXITED);
 }
 
 void run_refuse(struct run *run, enum run_refusal why) {
         run->refusal = why;
-        step(run, RUN_EVENT_EXPIRED);
+        run_step(run, RUN_EVENT_EXPIRED);
 }
 
 void run_cancel(struct run *run) {
-        step(run, RUN_EVENT_CANCEL);
+        run_step(run, RUN_EVENT_CANCEL);
 }
