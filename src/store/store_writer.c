@@ -138,10 +138,12 @@ static void *work(void *data) {
         pthread_mutex_lock(&writer->lock);
         while (wait_for_work(writer)) {
                 struct writer_job *jobs = take_group(writer);
+                bool only_chores = !jobs && writer->has_chores;
                 writer->busy = true;
                 pthread_mutex_unlock(&writer->lock);
 
-                group_write(writer->store, jobs);
+                if (!only_chores)
+                        group_write(writer->store, jobs);
 
                 pthread_mutex_lock(&writer->lock);
                 hand_back(writer, jobs);

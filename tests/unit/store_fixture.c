@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <openssl/sha.h>
 #include <sqlite3.h>
 
 #include "base/loop.h"
@@ -113,4 +114,118 @@ size_t store_fixture_blobs(const struct store_fixture *f, size_t *ret_temporary)
         if (ret_temporary)
                 *ret_temporary = temporary_found;
         return blobs_found;
+}
+
+/* ---- runs */
+
+int64_t store_fixture_project(const struct store_fixture *f) {
+        struct store_project project;
+        assert_int_equal(store_project_find(f->store, STORE_DEFAULT_PROJECT, &project), 0);
+        return project.id;
+}
+
+int64_t store_fixture_use(const struct store_fixture *f, const char *name) {
+        struct store_conversation there;
+        assert_int_equal(store_conversation_use(f->store, store_fixture_project(f), name, "", &there), 0);
+        assert_string_equal(there.name, name);
+        return there.id;
+}
+
+static char *write_reply(void *data, size_t *ret_length) {
+        const struct store_new_run *run = data;
+        char text[256];
+        *ret_length = (size_t)snprintf(text, sizeof(text), "{\"run_id\": \"%s\", \"files\": %lld}", run->run.id,
+                                       (long long)run->run.files);
+        return strdup(text);
+}
+
+struct store_new_run *store_fixture_run(const struct store_fixture *f, const char *conversation, const char *id,
+                                        size_t files) {
+        static const char code[] = "print(6 * 7)";
+        struct store_new_run *run = calloc(1, sizeof(*run));
+        assert_non_null(run);
+        *run = (struct store_new_run){
+                .run = {.project_id = store_fixture_project(f), .exit_code = -3, .stateful = true, .started_ms = 11,
+                        .wall_us = 12, .cpu_us = 13, .memory_max_bytes = 14, .results = 2, .outcome = "ok",
+                        .sandbox_id = "sbx_1", .agent = "robot"},
+                .code = code,
+                .code_length = sizeof(code) - 1,
+                .files = calloc(files + 1, sizeof(*run->files)),
+                .write_reply = write_reply,
+                .data = run,
+        };
+        assert_non_null(run->files);
+        snprintf(run->run.id, sizeof(run->run.id), "%s", id);
+        snprintf(run->run.conversation, sizeof(run->run.conversation), "%s", conversation);
+        return run;
+}
+
+void store_fixture_add(struct store_new_run *run, const char *id, const char *name, const char *text) {
+        struct store_new_file *new = &run->files[run->file_count++];
+        unsigned char hash[SHA256_DIGEST_LENGTH];
+        *new = (struct store_new_file){.file = {.size = (int64_t)strlen(text), .media_type = "text/plain"}};
+        new->bytes = strdup(text);
+        snprintf(new->file.id, sizeof(new->file.id), "%s", id);
+        snprintf(new->file.name, sizeof(new->file.name), "%s", name);
+        SHA256((const unsigned char *)text, strlen(text), hash);
+        for (size_t i = 0; i < sizeof(hash); i++)
+                snprintf(new->file.sha256 + 2 * i, 3, "%02x", hash[i]);
+}
+
+void store_fixture_run_free(struct store_new_run *run) {
+        for (size_t i = 0; i < run->file_count; i++)
+                free((void *)(uintptr_t)run->files[i].bytes);
+        free(run->files);
+        free(run);
+}
+
+static void check_time(void *data) {
+        loop_quit(data, -1);
+}
+
+void store_fixture_wait(struct store_fixture *f, const bool *done) {
+        struct loop_source *timer = NULL;
+        assert_int_equal(loop_add_timer(f->loop, 10 * NS_PER_S, check_time, f->loop, &timer), 0);
+        int r = *done ? 0 : loop_run(f->loop);
+        if (r == 0)
+                loop_remove(f->loop, &timer);
+        assert_int_equal(r, 0);
+        assert_true(*done);
+}
+
+struct saving {
+        struct store_fixture *f;
+        struct store_new_run *run;
+        bool done;
+        int result;
+};
+
+static struct saving saving;
+
+static void on_saved(void *data, int result) {
+        assert_ptr_equal(data, saving.run);
+        saving.done = true;
+        saving.result = result;
+        loop_quit(saving.f->loop, 0);
+}
+
+int store_fixture_save(struct store_fixture *f, struct store_new_run *run) {
+        saving = (struct saving){.f = f, .run = run};
+        run->done = on_saved;
+        int r = store_run_save(f->store, run);
+        if (r < 0)
+                return r;
+        store_fixture_wait(f, &saving.done);
+        return saving.result;
+}
+
+void store_fixture_save_one(struct store_fixture *f, const char *conversation, int number, const char *name,
+                            const char *text) {
+        char id[32];
+        snprintf(id, sizeof(id), "run_%d", number);
+        struct store_new_run *run = store_fixture_run(f, conversation, id, 1);
+        snprintf(id, sizeof(id), "file_%d", number);
+        store_fixture_add(run, id, name, text);
+        assert_int_equal(store_fixture_save(f, run), 0);
+        store_fixture_run_free(run);
 }

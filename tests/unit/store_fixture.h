@@ -30,5 +30,27 @@ long long store_fixture_number(const struct store_fixture *f, const char *sql);
 /* Files below blobs/; those of blobs/tmp are counted apart. */
 size_t store_fixture_blobs(const struct store_fixture *f, size_t *ret_temporary);
 
+/* The number of the project "default". */
+int64_t store_fixture_project(const struct store_fixture *f);
+/* A conversation is used, of no agent; its number. */
+int64_t store_fixture_use(const struct store_fixture *f, const char *name);
+
+/*
+ * A run of the project "default" to be saved, with places for up to `files` files. What it is about is filled in;
+ * store_fixture_run_free frees it.
+ */
+struct store_new_run *store_fixture_run(const struct store_fixture *f, const char *conversation, const char *id,
+                                        size_t files);
+/* Adds a file with this text as its content. */
+void store_fixture_add(struct store_new_run *run, const char *id, const char *name, const char *text);
+void store_fixture_run_free(struct store_new_run *run);
+/* Saves, and waits for it in the loop. */
+int store_fixture_save(struct store_fixture *f, struct store_new_run *run);
+/* All of it at once: a run with one file, whose number is that of the run. */
+void store_fixture_save_one(struct store_fixture *f, const char *conversation, int number, const char *name,
+                            const char *text);
+/* Runs the loop until `done` is true, ten seconds at most. */
+void store_fixture_wait(struct store_fixture *f, const bool *done);
+
 /* Removes a folder with all that is in it. */
 void store_fixture_remove(const char *folder);

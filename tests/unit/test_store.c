@@ -13,7 +13,7 @@
 #include <sqlite3.h>
 
 #include "base/loop.h"
-#include "store/store.h"
+#include "store/conversations.h"
 #include "store_fixture.h"
 
 static struct store_key new_key(int64_t project_id, const char *public_id, const char *text) {
@@ -186,6 +186,41 @@ static struct err refusal(const char *folder) {
         return e;
 }
 
+/* What version 1 wrote, as it wrote it. */
+static const char schema_1[] =
+        "CREATE TABLE projects (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, created_ms INTEGER NOT NULL) STRICT;"
+        "CREATE TABLE keys (id INTEGER PRIMARY KEY, public_id TEXT NOT NULL UNIQUE,"
+        " project_id INTEGER REFERENCES projects (id),"
+        " from_operator INTEGER NOT NULL CHECK (from_operator IN (0, 1)),"
+        " hash BLOB NOT NULL UNIQUE CHECK (length(hash) = 32), hint TEXT NOT NULL, label TEXT NOT NULL,"
+        " created_ms INTEGER NOT NULL, revoked_ms INTEGER) STRICT;"
+        "CREATE INDEX keys_of_project ON keys (project_id, public_id);"
+        "INSERT INTO projects VALUES (1, 'default', 1700000000001), (7, 'other', 1700000000002);"
+        "INSERT INTO keys VALUES (3, 'key_3', 7, 0,"
+        " x'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad', 'csk_…', 'label', 1700000000003, NULL);"
+        "PRAGMA user_version = 1";
+
+static void migrates_from_schema_1(void **state) {
+        struct store_fixture *f = *state;
+        struct store_project project;
+        struct store_conversation conversation;
+        struct store_key key;
+        store_fixture_close(f);
+        assert_int_equal(unlink(f->path), 0);
+        store_fixture_sql(f, schema_1);
+        store_fixture_open(f);
+        assert_true(store_fixture_number(f, "PRAGMA user_version") > 1);
+        assert_int_equal(store_project_find(f->store, "other", &project), 0);
+        assert_int_equal(project.id, 7);
+        assert_true(project.created_ms == 1700000000002);
+        assert_int_equal(find(f->store, "abc", &key), 0);
+        assert_string_equal(key.public_id, "key_3");
+        assert_string_equal(key.project, "other");
+        assert_int_equal(store_conversation_use(f->store, 7, "talk", "", &conversation), 0);
+        store_fixture_reopen(f);
+        assert_int_equal(store_conversation_find(f->store, 7, "talk", &conversation), 0);
+}
+
 static void refuses_a_newer_schema(void **state) {
         struct store_fixture *f = *state;
         long long version = store_fixture_number(f, "PRAGMA user_version");
@@ -222,6 +257,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(keys, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(the_operators_admin_key, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(keeps_no_key_itself, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(migrates_from_schema_1, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(refuses_a_newer_schema, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(refuses_what_is_no_database, store_set_up, store_tear_down),
         };

@@ -1,0 +1,165 @@
+/* Agents and their settings on disk. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "store/agents.h"
+#include "store/conversations.h"
+#include "store_fixture.h"
+
+static void agents_are_made_and_changed(void **state) {
+        struct store_fixture *f = *state;
+        int64_t project = store_fixture_project(f);
+        struct store_agent agent;
+        bool created;
+
+        assert_int_equal(store_agent_find(f->store, project, "a", &agent), STORE_E_NOT_FOUND);
+        assert_int_equal(store_agent_put(f->store, project, "a", NULL, NULL, &created), 0);
+        assert_true(created);
+        assert_int_equal(store_agent_find(f->store, project, "a", &agent), 0);
+        assert_string_equal(agent.name, "a");
+        assert_null(agent.image);
+        assert_string_equal(agent.tools, "[]");
+        assert_true(agent.id > 0 && agent.created_ms > 1700000000000 && agent.updated_ms == agent.created_ms);
+        int64_t id = agent.id;
+        store_agent_deinit(&agent);
+
+        assert_int_equal(store_agent_put(f->store, project, "a", "docker://one", NULL, &created), 0);
+        assert_false(created);
+        assert_int_equal(store_agent_put(f->store, project, "a", NULL, "[{\"name\": \"ä\"}]", &created), 0);
+        store_fixture_reopen(f);
+        assert_int_equal(store_agent_find(f->store, project, "a", &agent), 0);
+        assert_int_equal(agent.id, id);
+        assert_string_equal(agent.image, "docker://one");
+        assert_string_equal(agent.tools, "[{\"name\": \"ä\"}]");
+        store_agent_deinit(&agent);
+}
+
+static void agents_are_listed_page_by_page(void **state) {
+        struct store_fixture *f = *state;
+        int64_t project = store_fixture_project(f);
+        static const char *const names[] = {"b", "d", "a", "c"};
+        struct store_project other;
+        struct store_agent list[8];
+        bool created;
+        assert_int_equal(store_project_create(f->store, "other", &other), 0);
+        for (size_t i = 0; i < 4; i++)
+                assert_int_equal(store_agent_put(f->store, project, names[i], "docker://i", NULL, &created), 0);
+        assert_int_equal(store_agent_put(f->store, other.id, "a", NULL, NULL, &created), 0);
+        assert_true(created);
+
+        assert_int_equal(store_agent_list(f->store, project, "", list, 3), 3);
+        assert_string_equal(list[0].name, "a");
+        assert_string_equal(list[2].name, "c");
+        for (size_t i = 0; i < 3; i++)
+                store_agent_deinit(&list[i]);
+        assert_int_equal(store_agent_list(f->store, project, "c", list, 3), 1);
+        assert_string_equal(list[0].name, "d");
+        assert_string_equal(list[0].image, "docker://i");
+        store_agent_deinit(&list[0]);
+        assert_int_equal(store_agent_list(f->store, project, "d", list, 3), 0);
+        assert_int_equal(store_agent_list(f->store, other.id, "", list, 8), 1);
+        store_agent_deinit(&list[0]);
+}
+
+static void settings(void **state) {
+        struct store_fixture *f = *state;
+        int64_t project = store_fixture_project(f);
+        struct store_env *env = NULL;
+        size_t count = 9;
+        char value[16];
+        bool created;
+
+        assert_int_equal(store_env_set(f->store, project, "a", "K", "v"), STORE_E_NOT_FOUND);
+        assert_int_equal(store_env_list(f->store, project, "a", &env, &count), STORE_E_NOT_FOUND);
+        assert_int_equal(store_agent_put(f->store, project, "a", NULL, NULL, &created), 0);
+        assert_int_equal(store_env_list(f->store, project, "a", &env, &count), 0);
+        assert_int_equal(count, 0);
+        store_env_free(env, count);
+
+        assert_int_equal(store_env_set(f->store, project, "a", "K2", "two"), 0);
+        assert_int_equal(store_env_set(f->store, project, "a", "K1", ""), 0);
+        assert_int_equal(store_env_set(f->store, project, "a", "K2", "zwei"), 0);
+        store_fixture_reopen(f);
+        assert_int_equal(store_env_list(f->store, project, "a", &env, &count), 0);
+        assert_int_equal(count, 2);
+        assert_string_equal(env[0].name, "K1");
+        assert_string_equal(env[0].value, "");
+        assert_string_equal(env[1].name, "K2");
+        assert_string_equal(env[1].value, "zwei");
+        store_env_free(env, count);
+
+        assert_int_equal(store_env_get(f->store, project, "a", "K2", value, sizeof(value)), 0);
+        assert_string_equal(value, "zwei");
+        assert_int_equal(store_env_get(f->store, project, "a", "K2", value, 3), 0);
+        assert_string_equal(value, "zw");
+        assert_int_equal(store_env_get(f->store, project, "a", "K3", value, 3), STORE_E_NOT_FOUND);
+        assert_int_equal(store_env_get(f->store, project, "b", "K2", value, 3), STORE_E_NOT_FOUND);
+        assert_int_equal(store_env_unset(f->store, project, "a", "K3"), STORE_E_NOT_FOUND);
+        assert_int_equal(store_env_unset(f->store, project, "b", "K2"), STORE_E_NOT_FOUND);
+        assert_int_equal(store_env_unset(f->store, project, "a", "K2"), 0);
+        assert_int_equal(store_env_get(f->store, project, "a", "K2", value, 3), STORE_E_NOT_FOUND);
+}
+
+static void an_agent_has_so_many_settings(void **state) {
+        struct store_fixture *f = *state;
+        int64_t project = store_fixture_project(f);
+        char sql[256];
+        bool created;
+        assert_int_equal(store_agent_put(f->store, project, "a", NULL, NULL, &created), 0);
+        snprintf(sql, sizeof(sql),
+                 "WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+                 " INSERT INTO agent_env SELECT (SELECT id FROM agents), 'K' || i, 'v' FROM n",
+                 STORE_ENV_PER_AGENT_MAX - 1);
+        store_fixture_sql(f, sql);
+        assert_int_equal(store_env_set(f->store, project, "a", "LAST", "v"), 0);
+        assert_int_equal(store_env_set(f->store, project, "a", "MORE", "v"), STORE_E_FULL);
+        assert_int_equal(store_env_set(f->store, project, "a", "K7", "changed"), 0);
+        assert_int_equal(store_env_unset(f->store, project, "a", "K7"), 0);
+        assert_int_equal(store_env_set(f->store, project, "a", "MORE", "v"), 0);
+}
+
+static void a_deleted_agent_leaves_its_conversations(void **state) {
+        struct store_fixture *f = *state;
+        int64_t project = store_fixture_project(f);
+        struct store_conversation there, list[4];
+        const struct store_cursor start = {.id = 0};
+        bool created;
+        assert_int_equal(store_agent_delete(f->store, project, "a"), STORE_E_NOT_FOUND);
+        assert_int_equal(store_agent_put(f->store, project, "a", NULL, NULL, &created), 0);
+        assert_int_equal(store_env_set(f->store, project, "a", "K", "v"), 0);
+        assert_int_equal(store_conversation_use(f->store, project, "talk", "a", &there), 0);
+        assert_int_equal(store_agent_delete(f->store, project, "a"), 0);
+        assert_int_equal(store_fixture_number(f, "SELECT count(*) FROM agent_env"), 0);
+        assert_int_equal(store_conversation_find(f->store, project, "talk", &there), 0);
+        assert_string_equal(there.agent, "");
+
+        /* The next agent of that name is another one. */
+        assert_int_equal(store_agent_put(f->store, project, "a", NULL, NULL, &created), 0);
+        assert_true(created);
+        assert_int_equal(store_conversation_find(f->store, project, "talk", &there), 0);
+        assert_string_equal(there.agent, "");
+        assert_int_equal(store_conversation_list(f->store, project, "a", start, list, 4), 0);
+        assert_int_equal(store_conversation_use(f->store, project, "talk", "a", &there), 0);
+        assert_string_equal(there.agent, "a");
+        assert_int_equal(store_conversation_list(f->store, project, "a", start, list, 4), 1);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(agents_are_made_and_changed, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(agents_are_listed_page_by_page, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(settings, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(an_agent_has_so_many_settings, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(a_deleted_agent_leaves_its_conversations, store_set_up,
+                                                store_tear_down),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
