@@ -120,6 +120,7 @@ static const struct named_value constants[] = {
         {"F_OFD_GETLK", 36},
         {"F_OFD_SETLK", 37},
         {"F_OFD_SETLKW", 38},
+        {"F_SETLEASE", 1024},
         {"F_GETLEASE", 1025},
         {"F_DUPFD_CLOEXEC", 1030},
         {"F_SETPIPE_SZ", 1031},

@@ -90,9 +90,12 @@ void log_event(enum log_level level, const char *message, ...) {
                 return; /* nowhere left to say it */
 }
 
+/* Found without the dynamic linker's help, which the root side does without: only programs use this, no libraries. */
+#define OF_THIS_THREAD _Thread_local __attribute__((tls_model("initial-exec")))
+
 static char *next_buffer(size_t *size) {
-        static _Thread_local char buffers[8][64];
-        static _Thread_local unsigned turn;
+        static OF_THIS_THREAD char buffers[8][64];
+        static OF_THIS_THREAD unsigned turn;
         *size = sizeof(buffers[0]);
         return buffers[turn++ % 8];
 }

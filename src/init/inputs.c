@@ -1,9 +1,9 @@
 /*
  * The input files of a run.
  *
- * Runs in a room's init, before the snippet does. Init writes them itself, as the sandbox's user and within its memory,
- * so that no other process ever creates a file by a name that a client chose. It keeps a hash of each, to tell later
- * which ones the snippet changed: time stamps can be set back.
+ * Runs in a room's init, before the snippet does, or between the calls of a session, with its processes alive. Init
+ * writes them itself, as the sandbox's user and within its memory, so that no other process ever creates a file by a name
+ * that a client chose. It keeps a hash of each, to tell later which ones the snippet changed.
  */
 #include "init/inputs.h"
 
@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "init/io.h"
+#include "init/seen.h"
 #include "spawn/frames.h"
 
 struct input {
@@ -23,8 +24,8 @@ struct input {
         uint64_t size, hash;
 };
 
-static struct input inputs[INPUTS_MAX];
-static size_t input_count;
+static uint64_t taken[INPUTS_MAX]; /* hashes of the paths of this set */
+static size_t taken_count;
 
 /* The api process has checked names already; init believes only itself. */
 static bool path_is_clean(const char *path, size_t length) {
@@ -91,7 +92,42 @@ static int copy_content(int work_fd, int file_fd, struct input *input, int *file
         return 0;
 }
 
-static int receive_one(int work_fd, int workdir_fd, uint32_t payload) {
+/* Notes a path of this set. -E2BIG if there are too many, -EEXIST for a second input of one name. */
+static int take_path(const char *path) {
+        uint64_t hash = hash_more(HASH_START, path, strlen(path));
+        if (taken_count == INPUTS_MAX)
+                return -E2BIG;
+        for (size_t i = 0; i < taken_count; i++)
+                if (taken[i] == hash)
+                        return -EEXIST;
+        taken[taken_count++] = hash;
+        return 0;
+}
+
+/* An input takes the place of a file of its name, and of a link; -EISDIR for a folder. */
+static int create(int workdir_fd, const char *path, int *ret) {
+        const char *name;
+        int r = take_path(path);
+        if (r < 0)
+                return r;
+        CLEANUP_CLOSE int parent = open_parent(workdir_fd, path, &name);
+        if (parent < 0)
+                return parent;
+        if (unlinkat(parent, name, 0) < 0 && errno != ENOENT)
+                return -errno;
+        *ret = openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+        return *ret < 0 ? -errno : 0;
+}
+
+/* What was written of an input that does not fit. */
+static void remove_again(int workdir_fd, const char *path) {
+        const char *name;
+        CLEANUP_CLOSE int parent = open_parent(workdir_fd, path, &name);
+        if (parent >= 0)
+                unlinkat(parent, name, 0);
+}
+
+int inputs_receive(int work_fd, int workdir_fd, uint32_t payload) {
         struct file_head head;
         static struct input input;
         if (payload < sizeof(head))
@@ -108,63 +144,32 @@ static int receive_one(int work_fd, int workdir_fd, uint32_t payload) {
         input.path[head.name_length] = '\0';
         input.size = head.size;
 
-        CLEANUP_CLOSE int parent = -1, file = -1;
-        const char *name = NULL;
-        int error = 0;
-        if (!path_is_clean(input.path, head.name_length))
-                error = -EINVAL;
-        else if (input_count == INPUTS_MAX)
-                error = -E2BIG;
-        else if ((parent = open_parent(workdir_fd, input.path, &name)) < 0)
-                error = parent;
-        else if ((file = openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644)) < 0)
-                error = -errno;
-
+        CLEANUP_CLOSE int file = -1;
+        int error = path_is_clean(input.path, head.name_length) ? create(workdir_fd, input.path, &file) : -EINVAL;
         r = copy_content(work_fd, file, &input, &error);
         if (r < 0)
                 return r;
-        if (error == 0) {
-                inputs[input_count++] = input;
+        struct stat st;
+        if (error == 0 && fstat(file, &st) == 0) {
+                seen_note(input.path, &st, input.hash, SEEN_HANDED_IN);
                 return 0;
         }
         if (file >= 0)
-                unlinkat(parent, name, 0);
+                remove_again(workdir_fd, input.path);
         head.reason = (uint32_t)-error;
         return write_frame(work_fd, FRAME_INPUT_FAILED, &head, sizeof(head), input.path, head.name_length, 0);
 }
 
-int inputs_receive(int work_fd, int workdir_fd) {
-        for (;;) {
-                struct frame frame;
-                int r = read_whole(work_fd, &frame, sizeof(frame));
-                if (r < 0)
-                        return r;
-                if (frame.type == FRAME_INPUTS_END && frame.length == 0)
-                        return write_frame(work_fd, FRAME_INPUTS_END, NULL, 0, NULL, 0, 0);
-                if (frame.type != FRAME_INPUT)
-                        return -EPROTO;
-                r = receive_one(work_fd, workdir_fd, frame.length);
-                if (r < 0)
-                        return r;
-        }
-}
-
-static bool same_content(int file_fd, const struct input *input) {
-        static char buffer[65536];
-        uint64_t hash = HASH_START;
-        for (uint64_t at = 0; at < input->size;) {
-                ssize_t got = pread(file_fd, buffer, sizeof(buffer), (off_t)at);
-                if (got <= 0)
-                        return false;
-                hash = hash_more(hash, buffer, (size_t)got);
-                at += (uint64_t)got;
-        }
-        return hash == input->hash;
-}
-
-bool inputs_unchanged(const char *path, int file_fd, uint64_t size) {
-        for (size_t i = 0; i < input_count; i++)
-                if (strcmp(inputs[i].path, path) == 0)
-                        return inputs[i].size == size && same_content(file_fd, &inputs[i]);
-        return false;
+int inputs_end(int work_fd, uint32_t length) {
+        uint32_t flags = 0;
+        if (length != 0 && length != sizeof(flags))
+                return -EPROTO;
+        int r = read_whole(work_fd, &flags, length);
+        if (r < 0)
+                return r;
+        /* Old files (INPUTS_RESTORED) are noted as new ones are: neither is handed back until it has been changed. */
+        if (flags & ~(uint32_t)INPUTS_RESTORED)
+                return -EPROTO;
+        taken_count = 0;
+        return write_frame(work_fd, FRAME_INPUTS_END, NULL, 0, NULL, 0, 0);
 }

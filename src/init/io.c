@@ -61,8 +61,30 @@ int write_frame(int fd, uint32_t type, const void *head, size_t head_length, con
         return write_whole(fd, bytes, sizeof(frame) + head_length + name_length);
 }
 
+ssize_t read_at(int fd, void *bytes, size_t length, uint64_t offset) {
+        size_t have = 0;
+        while (have < length) {
+                ssize_t got = pread(fd, (char *)bytes + have, length - have, (off_t)(offset + have));
+                if (got < 0 && errno == EINTR)
+                        continue;
+                if (got < 0)
+                        return -errno;
+                if (got == 0)
+                        break;
+                have += (size_t)got;
+        }
+        return (ssize_t)have;
+}
+
 uint64_t hash_more(uint64_t hash, const void *bytes, size_t length) {
-        for (const unsigned char *at = bytes; length > 0; length--)
-                hash = (hash ^ *at++) * UINT64_C(0x100000001b3);
+        for (const char *at = bytes; length > 0;) {
+                uint64_t word = 0;
+                size_t part = length < sizeof(word) ? length : sizeof(word);
+                memcpy(&word, at, part);
+                hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+                hash ^= hash >> 32; /* or a change of two highest bits would undo itself */
+                at += part;
+                length -= part;
+        }
         return hash;
 }

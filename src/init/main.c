@@ -4,8 +4,8 @@
  * Runs inside the room, as its only user (65532), without capabilities, under its own seccomp filter, in memory of its
  * own (a static program executed from a sealed memory file, so that nothing of the spawner is in it and nothing of the
  * host's files can be reached through /proc/1/exe, CVE-2019-5736). It gives the snippet an ordinary process to be:
- * signals act by default, orphans are reaped. It writes the input files, and hands over the output files when all else
- * is dead.
+ * signals act by default, orphans are reaped. It writes the input files, and hands over the output files: when all else
+ * is dead, and in a session after each call.
  *
  * Descriptors: 3, orders from the spawner (sandbox/steps.h); 4, the work channel of the api process (spawn/frames.h).
  *
@@ -21,16 +21,22 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "init/collect.h"
 #include "init/inputs.h"
+#include "init/io.h"
+#include "init/scratch.h"
 #include "sandbox/caps.h"
 #include "sandbox/seccomp.h"
 #include "sandbox/steps.h"
+#include "spawn/frames.h"
 
 enum { ORDERS_FD = 3, WORK_FD = 4 };
+
+#define LAST_ONE_TRIES 1000 /* of a millisecond */
 
 static void on_child(int signal_number) {
         (void)signal_number; /* only there to interrupt ppoll */
@@ -67,6 +73,16 @@ static void end_everything(void) {
         while (reaped > 0 || (reaped < 0 && errno == EINTR));
 }
 
+/*
+ * Until the keeper has left as well, its memory is charged to the room, and a new process might find none. The spawner
+ * reaps it; signal 0 finds nobody then.
+ */
+static void await_last_one(void) {
+        static const struct timespec moment = {.tv_nsec = 1000000};
+        for (int i = 0; i < LAST_ONE_TRIES && kill(-1, 0) == 0; i++)
+                nanosleep(&moment, NULL);
+}
+
 static int confine(void) {
         if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                 return -errno;
@@ -84,6 +100,41 @@ static int limit(void) {
         return 0;
 }
 
+/* One frame of the api process. 0 or negative errno when the channel is of no more use. */
+static int serve_frame(int workdir_fd) {
+        struct frame frame;
+        int r = read_whole(WORK_FD, &frame, sizeof(frame));
+        if (r < 0)
+                return r;
+        switch (frame.type) {
+        case FRAME_INPUT:
+                return inputs_receive(WORK_FD, workdir_fd, frame.length);
+        case FRAME_INPUTS_END:
+                return inputs_end(WORK_FD, frame.length);
+        case FRAME_COLLECT:
+                return frame.length == 0 ? collect(WORK_FD, workdir_fd) : -EPROTO;
+        default:
+                return -EPROTO;
+        }
+}
+
+/* 1: the room goes on; 0: it is over. Or negative errno; -ECONNRESET when the spawner is gone, and with it the room. */
+static int serve_order(int workdir_fd) {
+        uint32_t order;
+        if (recv(ORDERS_FD, &order, sizeof(order), 0) != (ssize_t)sizeof(order) ||
+            (order != ORDER_FINISH && order != ORDER_CLEAN))
+                return -ECONNRESET;
+        end_everything();
+        collect(WORK_FD, workdir_fd); /* if nobody reads, nobody wants them */
+        if (order == ORDER_FINISH)
+                return step_report_send(ORDERS_FD, REPORT_DONE, STEP_NONE, 0);
+        scratch_empty();
+        await_last_one();
+        int r = step_report_send(ORDERS_FD, REPORT_CLEAN, STEP_NONE, 0);
+        return r < 0 ? r : 1;
+}
+
+/* Frames first: what was asked for before the process died comes before what its death brings. */
 static int serve(int workdir_fd, const sigset_t *while_waiting) {
         struct pollfd polls[] = {{.fd = ORDERS_FD, .events = POLLIN}, {.fd = WORK_FD, .events = POLLIN}};
         for (;;) {
@@ -93,15 +144,16 @@ static int serve(int workdir_fd, const sigset_t *while_waiting) {
                                 return -errno;
                         continue;
                 }
-                if (polls[0].revents) {
-                        if (step_order_wait(ORDERS_FD, ORDER_FINISH) < 0)
-                                return -ECONNRESET; /* the spawner is gone: so is the room */
-                        end_everything();
-                        collect(WORK_FD, workdir_fd); /* if nobody reads, nobody wants them */
-                        return step_report_send(ORDERS_FD, REPORT_DONE, STEP_NONE, 0);
+                if (polls[1].revents) {
+                        if (serve_frame(workdir_fd) < 0)
+                                polls[1].fd = -1; /* nobody will send any; files may still be asked for */
+                        continue;
                 }
-                if (polls[1].revents && inputs_receive(WORK_FD, workdir_fd) < 0)
-                        polls[1].fd = -1; /* nobody will send any; files may still be asked for */
+                if (polls[0].revents) {
+                        int r = serve_order(workdir_fd);
+                        if (r <= 0)
+                                return r;
+                }
         }
 }
 

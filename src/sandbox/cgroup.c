@@ -389,6 +389,14 @@ int cgroup_set_memory(struct cgroup *cgroup, uint64_t memory_bytes) {
         return cgroup->tree->ops->set_memory(cgroup, memory_bytes);
 }
 
+int cgroup_set_cpu(struct cgroup *cgroup, uint32_t cpu_percent) {
+        return cgroup->tree->ops->set_cpu(cgroup, cpu_percent);
+}
+
+void cgroup_reset_peak(struct cgroup *cgroup) {
+        (void)!pwrite(cgroup->memory_fd, "0", 1, 0);
+}
+
 int cgroup_kill(struct cgroup *cgroup) {
         return cgroup->tree ? cgroup->tree->ops->kill(cgroup) : 0;
 }

@@ -80,6 +80,13 @@ int cgroup_read_usage(const struct cgroup *cgroup, struct cgroup_usage *ret);
 /* Changes the memory limit, such as a little more for collecting files from a sandbox that had used it up. */
 int cgroup_set_memory(struct cgroup *cgroup, uint64_t memory_bytes);
 
+/* Changes the share of the processor. */
+int cgroup_set_cpu(struct cgroup *cgroup, uint32_t cpu_percent);
+#define CGROUP_CPU_UNLIMITED 0
+
+/* Lets memory_peak begin anew, where the kernel can (v1; v2 from Linux 6.12 on). */
+void cgroup_reset_peak(struct cgroup *cgroup);
+
 /* SIGKILLs everything in the group; nothing in it can fork any more. Returns at once: dying and reaping take time. */
 int cgroup_kill(struct cgroup *cgroup);
 

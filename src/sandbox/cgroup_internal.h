@@ -38,6 +38,7 @@ struct cgroup_ops {
         int (*open_files)(struct cgroup *cgroup, struct err *e);
         int (*read_usage)(const struct cgroup *cgroup, struct cgroup_usage *ret);
         int (*set_memory)(struct cgroup *cgroup, uint64_t bytes);
+        int (*set_cpu)(struct cgroup *cgroup, uint32_t percent); /* CGROUP_CPU_UNLIMITED: all there is */
         int (*kill)(struct cgroup *cgroup);
         int (*oom_fd)(const struct cgroup *cgroup, uint32_t *ret_epoll_events);
         void (*oom_ack)(struct cgroup *cgroup);

@@ -63,6 +63,13 @@ static int set_memory(struct cgroup *cgroup, uint64_t bytes) {
         return cgroup_file_write_number(dir, "memory.memsw.limit_in_bytes", bytes);
 }
 
+static int set_cpu(struct cgroup *cgroup, uint32_t percent) {
+        char text[32];
+
+        snprintf(text, sizeof text, "%d", percent == CGROUP_CPU_UNLIMITED ? -1 : (int)(CPU_PERIOD_US / 100 * percent));
+        return cgroup_file_write(cgroup_dir(cgroup, CONTROLLER_CPU), "cpu.cfs_quota_us", text);
+}
+
 static int set_limits(struct cgroup *cgroup, const struct cgroup_limits *limits, struct err *e) {
         int memory = cgroup_dir(cgroup, CONTROLLER_MEMORY), cpu = cgroup_dir(cgroup, CONTROLLER_CPU);
         uint64_t bytes = limits->memory_bytes & ~(uint64_t)4095; /* the kernel counts pages */
@@ -97,19 +104,19 @@ static int watch_oom(struct cgroup *cgroup, int memory, struct err *e) {
                      : 0;
 }
 
-static int open_one(int dir_fd, const char *file, int *ret, struct err *e) {
-        *ret = cgroup_file_open(dir_fd, file, O_RDONLY);
+static int open_one(int dir_fd, const char *file, int flags, int *ret, struct err *e) {
+        *ret = cgroup_file_open(dir_fd, file, flags);
         return *ret < 0 ? err_set(e, *ret, "cannot open %s: %s", file, strerror(-*ret)) : 0;
 }
 
 static int open_files(struct cgroup *cgroup, struct err *e) {
         int memory = cgroup_dir(cgroup, CONTROLLER_MEMORY);
-        int r = open_one(cgroup_dir(cgroup, CONTROLLER_CPUACCT), "cpuacct.usage", &cgroup->cpu_fd, e);
+        int r = open_one(cgroup_dir(cgroup, CONTROLLER_CPUACCT), "cpuacct.usage", O_RDONLY, &cgroup->cpu_fd, e);
 
         if (r == 0)
-                r = open_one(memory, "memory.max_usage_in_bytes", &cgroup->memory_fd, e);
+                r = open_one(memory, "memory.max_usage_in_bytes", O_RDWR, &cgroup->memory_fd, e);
         if (r == 0)
-                r = open_one(memory, "memory.oom_control", &cgroup->events_fd, e);
+                r = open_one(memory, "memory.oom_control", O_RDONLY, &cgroup->events_fd, e);
         return r < 0 ? r : watch_oom(cgroup, memory, e);
 }
 
@@ -155,6 +162,7 @@ const struct cgroup_ops cgroup_v1_ops = {
         .open_files = open_files,
         .read_usage = read_usage,
         .set_memory = set_memory,
+        .set_cpu = set_cpu,
         .kill = kill_all,
         .oom_fd = oom_fd,
         .oom_ack = oom_ack,

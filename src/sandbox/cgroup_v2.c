@@ -206,15 +206,28 @@ static int set_swap(int dir, const struct cgroup_tree *tree, struct err *e) {
         return 0;
 }
 
-/* Reads back as "quota period". */
-static int set_cpu(int dir, uint32_t percent, struct err *e) {
-        char text[64], taken[64];
-        int r;
+static void describe_cpu(uint32_t percent, char *ret, size_t size) {
+        if (percent == CGROUP_CPU_UNLIMITED)
+                snprintf(ret, size, "max %u", CPU_PERIOD_US);
+        else
+                snprintf(ret, size, "%u %u", CPU_PERIOD_US / 100 * percent, CPU_PERIOD_US);
+}
 
-        snprintf(text, sizeof text, "%u %u", CPU_PERIOD_US / 100 * percent, CPU_PERIOD_US);
-        r = cgroup_file_write(dir, "cpu.max", text);
+static int set_cpu(struct cgroup *cgroup, uint32_t percent) {
+        char text[64];
+
+        describe_cpu(percent, text, sizeof text);
+        return cgroup_file_write(cgroup->dir_fds[0], "cpu.max", text);
+}
+
+/* Reads back as "quota period". */
+static int check_cpu(struct cgroup *cgroup, uint32_t percent, struct err *e) {
+        char text[64], taken[64];
+        int r = set_cpu(cgroup, percent);
+
+        describe_cpu(percent, text, sizeof text);
         if (r == 0)
-                r = cgroup_file_read(dir, "cpu.max", taken, sizeof taken);
+                r = cgroup_file_read(cgroup->dir_fds[0], "cpu.max", taken, sizeof taken);
         if (r < 0)
                 return err_set(e, r, "cannot set cpu.max to %s: %s", text, strerror(-r));
         taken[strcspn(taken, "\n")] = '\0';
@@ -231,7 +244,7 @@ static int set_limits(struct cgroup *cgroup, const struct cgroup_limits *limits,
                 r = cgroup_file_set(dir, "memory.oom.group", 1, e);
         if (r == 0)
                 r = cgroup_file_set(dir, "pids.max", limits->pids, e);
-        return r < 0 ? r : set_cpu(dir, limits->cpu_percent, e);
+        return r < 0 ? r : check_cpu(cgroup, limits->cpu_percent, e);
 }
 
 static int open_one(int dir_fd, const char *file, int *ret, struct err *e) {
@@ -242,7 +255,9 @@ static int open_one(int dir_fd, const char *file, int *ret, struct err *e) {
 static int open_files(struct cgroup *cgroup, struct err *e) {
         int dir = cgroup->dir_fds[0], r = open_one(dir, "cpu.stat", &cgroup->cpu_fd, e);
 
-        if (r == 0)
+        if (r == 0) /* for writing, to reset it: Linux 6.12 */
+                cgroup->memory_fd = cgroup_file_open(dir, "memory.peak", O_RDWR);
+        if (r == 0 && cgroup->memory_fd < 0)
                 r = open_one(dir, "memory.peak", &cgroup->memory_fd, NULL);
         if (r == -ENOENT) /* before Linux 5.19 only what is used now is known */
                 r = open_one(dir, "memory.current", &cgroup->memory_fd, e);
@@ -297,6 +312,7 @@ const struct cgroup_ops cgroup_v2_ops = {
         .open_files = open_files,
         .read_usage = read_usage,
         .set_memory = set_memory,
+        .set_cpu = set_cpu,
         .kill = kill_all,
         .oom_fd = oom_fd,
         .oom_ack = oom_ack,

@@ -57,13 +57,15 @@ enum step_report_kind {
         REPORT_CLONED = 1, /* one descriptor beside it: the pidfd of the new process */
         REPORT_READY,      /* confined; nothing that is not its own is left in it */
         REPORT_FAILED,
-        REPORT_DONE, /* a room's init: all else is dead, the files are handed over */
+        REPORT_DONE,  /* a room's init: all else is dead, the files are handed over */
+        REPORT_CLEAN, /* the same, and it goes on: a new process may come */
 };
 
 /* What the spawner tells it. */
 enum step_order {
         ORDER_GO = 1, /* you are in your cgroup: go on */
         ORDER_FINISH, /* to a room's init: kill everything, hand over the files, end */
+        ORDER_CLEAN,  /* to a room's init: kill everything, hand over the files, empty /tmp and /dev/shm, stay */
 };
 
 /*

@@ -28,10 +28,29 @@ static int answer_create(struct spawner *spawner, const struct spawn_message *in
 
 /* An id that is unknown may have ended a moment ago, with SPAWN_EXITED on its way: no reason to end the service. */
 static int answer_claim(struct spawner *spawner, const struct spawn_message *in) {
-        if (in->timeout_ms == 0 || in->timeout_ms > SPAWN_TIMEOUT_MAX_MS)
+        if (in->timeout_ms == 0 || in->timeout_ms > SPAWN_TIMEOUT_MAX_MS || (in->flags & ~(uint32_t)SPAWN_CLAIM_SESSION))
                 return -EPROTO;
         struct sandbox *sandbox = sandbox_find(spawner, in->sandbox);
-        return sandbox ? sandbox_claim(sandbox, in->timeout_ms) : 0;
+        return sandbox ? sandbox_claim(sandbox, in->timeout_ms, in->flags & SPAWN_CLAIM_SESSION) : 0;
+}
+
+static int answer_rest(struct spawner *spawner, const struct spawn_message *in) {
+        struct sandbox *sandbox = sandbox_find(spawner, in->sandbox);
+        return sandbox ? sandbox_rest(sandbox) : 0;
+}
+
+/* A room that was kept may have ended a moment ago: whoever asks for it is answered all the same. */
+static int answer_renew(struct spawner *spawner, const struct spawn_message *in) {
+        struct sandbox *sandbox = sandbox_find(spawner, in->sandbox);
+        if (sandbox && sandbox->state == SANDBOX_KEPT) {
+                sandbox_renew(sandbox, in->request);
+                return 0;
+        }
+        if (sandbox && sandbox->state != SANDBOX_ENDING)
+                return -EPROTO;
+        struct spawn_message out = {.type = SPAWN_CREATE_FAILED, .request = in->request, .error = ESRCH};
+        service_send(spawner, &out, NULL, 0);
+        return 0;
 }
 
 static int answer_kill(struct spawner *spawner, const struct spawn_message *in) {
@@ -50,6 +69,8 @@ static const struct {
         {SPAWN_CREATE, answer_create},
         {SPAWN_CLAIM, answer_claim},
         {SPAWN_KILL, answer_kill},
+        {SPAWN_REST, answer_rest},
+        {SPAWN_RENEW, answer_renew},
 };
 
 static int dispatch(struct spawner *spawner, const struct spawn_message *in) {

@@ -1,17 +1,20 @@
-/* One sandbox as the spawner sees it; see sandbox.h. */
-#include "spawner/sandbox.h"
+/*
+ * The life and the end of a sandbox; see sandbox.h.
+ *
+ * Runs in the spawner. What ends a sandbox, for which reason, in which order, and what is told of it; and the calls of a
+ * session, whose room may outlive the process in it.
+ */
+#include "spawner/sandbox_private.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -19,16 +22,13 @@
 #include "base/log.h"
 #include "sandbox/steps.h"
 #include "spawn/frames.h"
-#include "spawner/template.h"
 
-#define BUILD_TIMEOUT_NS (20 * NS_PER_S)
 #define FINISH_TIMEOUT_NS ((COLLECT_MS_MAX + 1000) * NS_PER_MS)
 #define COLLECT_HEADROOM_BYTES (UINT64_C(16) << 20)
-#define FIRST_UID 1
-#define LAST_UID 60000 /* of the outer namespace: 65532 is the template's */
+#define KEPT_NS (30 * NS_PER_S)
 
 static void maybe_gone(struct sandbox *sandbox);
-static void on_init_done(void *data, int fd, uint32_t events);
+static void on_cleared(void *data, int fd, uint32_t events);
 
 /* ---- the list ---- */
 
@@ -46,29 +46,14 @@ struct sandbox *sandbox_find_number(struct spawner *spawner, uint64_t number) {
         return NULL;
 }
 
-static bool uid_in_use(const struct spawner *spawner, uint32_t uid) {
-        for (const struct sandbox *s = spawner->sandboxes; s; s = s->next)
-                if (s->uid == uid)
-                        return true;
-        return false;
-}
-
-/* In turn, so that an ID comes back as late as possible. */
-static uint32_t next_uid(struct spawner *spawner) {
-        do
-                spawner->next_uid = spawner->next_uid >= LAST_UID ? FIRST_UID : spawner->next_uid + 1;
-        while (uid_in_use(spawner, spawner->next_uid));
-        return spawner->next_uid;
-}
-
 /* ---- ends ---- */
 
-static void kill_pidfd(int pidfd) {
+void sandbox_kill_pidfd(int pidfd) {
         if (pidfd >= 0)
                 syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 }
 
-static void close_inside_ends(struct sandbox *s) {
+void sandbox_close_own_inside_ends(struct sandbox *s) {
         close_fd(&s->claim_inside);
         close_fd(&s->stdout_inside);
         close_fd(&s->stderr_inside);
@@ -77,16 +62,16 @@ static void close_inside_ends(struct sandbox *s) {
 
 void sandbox_close_inside_ends(const struct spawner *spawner) {
         for (struct sandbox *s = spawner->sandboxes; s; s = s->next)
-                close_inside_ends(s);
+                sandbox_close_own_inside_ends(s);
 }
 
-static void release(struct sandbox *s) {
+void sandbox_release(struct sandbox *s) {
         struct loop *loop = s->spawner->loop;
         loop_remove(loop, &s->init_source);
         loop_remove(loop, &s->report_source);
         loop_remove(loop, &s->oom_source);
         loop_remove(loop, &s->timer);
-        close_inside_ends(s);
+        sandbox_close_own_inside_ends(s);
         for (size_t i = 0; i < SPAWN_READY_FDS; i++)
                 close_fd(&s->ready_fds[i]);
         close_fd(&s->init_pidfd);
@@ -95,49 +80,69 @@ static void release(struct sandbox *s) {
         close_fd(&s->main_report);
 }
 
-static void set_timer(struct sandbox *s, uint64_t delay_ns, loop_timer_fn call) {
+void sandbox_set_timer(struct sandbox *s, uint64_t delay_ns, loop_timer_fn call) {
         loop_remove(s->spawner->loop, &s->timer);
         if (loop_add_timer(s->spawner->loop, delay_ns, call, s, &s->timer) < 0)
-                kill_pidfd(s->init_pidfd); /* without a deadline nothing may run */
+                sandbox_kill_pidfd(s->init_pidfd); /* without a deadline nothing may run */
 }
 
 static void on_finish_overdue(void *data) {
         struct sandbox *s = data;
         s->timer = NULL;
-        kill_pidfd(s->init_pidfd);
+        sandbox_kill_pidfd(s->init_pidfd);
         cgroup_kill(&s->cgroup);
 }
 
-/* Everything is dead but init, which hands over the files; it gets a little memory to do so if none is left. */
-static void order_finish(struct sandbox *s) {
-        uint32_t order = ORDER_FINISH;
+/*
+ * The main process is dead. Init kills what is left, hands over the files, and then ends or stays with the room. It gets
+ * a little memory to do so if none is left.
+ */
+static void order_clearing(struct sandbox *s) {
+        uint32_t order = s->state == SANDBOX_CLEARING ? ORDER_CLEAN : ORDER_FINISH;
         if (s->reason == SPAWN_END_MEMORY)
                 cgroup_set_memory(&s->cgroup, SANDBOX_MEMORY_BYTES + COLLECT_HEADROOM_BYTES);
-        set_timer(s, FINISH_TIMEOUT_NS, on_finish_overdue);
+        sandbox_set_timer(s, FINISH_TIMEOUT_NS, on_finish_overdue);
         if (fdpass_send(s->init_orders, &order, sizeof(order), NULL, 0) < 0 ||
-            loop_add_fd(s->spawner->loop, s->init_orders, EPOLLIN, on_init_done, s, &s->init_source) < 0)
-                kill_pidfd(s->init_pidfd);
+            loop_add_fd(s->spawner->loop, s->init_orders, EPOLLIN, on_cleared, s, &s->init_source) < 0)
+                sandbox_kill_pidfd(s->init_pidfd);
+}
+
+/* Of a session only the process ends, unless the session is over or the room itself is lost. */
+static bool room_stays(const struct sandbox *s) {
+        return s->session && (s->state == SANDBOX_RUNNING || s->state == SANDBOX_RESTING) && s->init_pid > 0 &&
+               s->reason != SPAWN_END_RETIRED && s->reason != SPAWN_END_LOST && !s->spawner->stopping;
+}
+
+/* True if the room is to end at once: nothing ran in it, or what ran has been seen off already. */
+static bool is_idle(const struct sandbox *s) {
+        return s->state != SANDBOX_RUNNING && s->state != SANDBOX_CLEARING;
 }
 
 void sandbox_end(struct sandbox *s, enum spawn_end reason) {
-        bool ran = s->state == SANDBOX_RUNNING;
         if (s->reason == 0)
                 s->reason = reason;
-        if (s->state == SANDBOX_ENDING)
+        bool over = reason == SPAWN_END_RETIRED || reason == SPAWN_END_LOST;
+        if (s->state == SANDBOX_ENDING || (s->state == SANDBOX_CLEARING && !over))
                 return;
-        s->state = SANDBOX_ENDING;
+        bool at_once = is_idle(s), was_clearing = s->state == SANDBOX_CLEARING;
+        s->state = room_stays(s) ? SANDBOX_CLEARING : SANDBOX_ENDING;
+        if (was_clearing) {
+                sandbox_kill_pidfd(s->init_pidfd); /* its deadline is set */
+                maybe_gone(s);
+                return;
+        }
         loop_remove(s->spawner->loop, &s->report_source);
         close_fd(&s->main_report);
-        close_inside_ends(s);
+        sandbox_close_own_inside_ends(s);
 
-        kill_pidfd(s->main_pidfd);
-        if (!ran) {
-                kill_pidfd(s->init_pidfd);
-                set_timer(s, FINISH_TIMEOUT_NS, on_finish_overdue);
-        } else if (s->main_pid == 0)
-                order_finish(s);
-        else
-                set_timer(s, FINISH_TIMEOUT_NS, on_finish_overdue); /* the order follows when it is reaped */
+        /* What takes a hundred processes down is not to wait for the sandbox's share of the processor. */
+        cgroup_set_cpu(&s->cgroup, CGROUP_CPU_UNLIMITED);
+        sandbox_kill_pidfd(s->main_pidfd);
+        sandbox_set_timer(s, FINISH_TIMEOUT_NS, on_finish_overdue);
+        if (at_once && s->state == SANDBOX_ENDING)
+                sandbox_kill_pidfd(s->init_pidfd);
+        else if (s->main_pid == 0)
+                order_clearing(s); /* else the order follows when it is reaped */
         maybe_gone(s);
 }
 
@@ -156,7 +161,7 @@ static void read_usage(struct sandbox *s) {
         if (s->counted_done || cgroup_read_usage(&s->cgroup, &s->usage) < 0)
                 return;
         s->counted_done = true;
-        if (s->usage.oom_kills > 0 && (s->reason == SPAWN_END_EXIT || s->reason == SPAWN_END_LOST))
+        if (s->usage.oom_kills > s->oom_kills_before && (s->reason == SPAWN_END_EXIT || s->reason == SPAWN_END_LOST))
                 s->reason = SPAWN_END_MEMORY;
 }
 
@@ -173,6 +178,7 @@ static void tell_api(struct sandbox *s) {
                 .step = s->failed_step ? s->failed_step : (s->ready_sent ? STEP_NONE : STEP_LOST),
                 .error = s->failed_step ? s->failed_errno : 0,
                 .memory_peak = s->usage.memory_peak,
+                .room_kept = s->state == SANDBOX_KEPT,
                 .cpu_us = s->usage.cpu_us > s->cpu_at_claim_us ? s->usage.cpu_us - s->cpu_at_claim_us : 0,
         };
         service_send(s->spawner, &message, NULL, 0);
@@ -198,14 +204,50 @@ static void destroy_cgroup(void *data) {
         free(s);
 }
 
-/* All is over but the kernel's cleaning up: the room's memory goes with the keeper, and init waits for that. */
-static void on_init_done(void *data, int fd, uint32_t events) {
+static void on_kept_overdue(void *data) {
+        struct sandbox *s = data;
+        s->timer = NULL;
+        sandbox_end(s, SPAWN_END_RETIRED);
+}
+
+/* The room is empty but for its files and has its limits back: it waits for a new process, though not for long. */
+static void keep_room(struct sandbox *s) {
+        assert(s->state == SANDBOX_CLEARING && !s->main_pid);
+        if (cgroup_set_memory(&s->cgroup, SANDBOX_MEMORY_BYTES) < 0 ||
+            cgroup_set_cpu(&s->cgroup, SANDBOX_CPU_PERCENT) < 0) {
+                sandbox_end(s, SPAWN_END_LOST);
+                return;
+        }
+        read_usage(s);
+        s->state = SANDBOX_KEPT;
+        sandbox_set_timer(s, KEPT_NS, on_kept_overdue);
+        tell_api(s);
+
+        /* From here on it is as one that has not been claimed yet. */
+        close_fd(&s->main_pidfd);
+        s->cpu_at_claim_us = s->usage.cpu_us;
+        s->oom_kills_before = s->usage.oom_kills;
+        s->counted_done = s->told = false;
+        s->reason = 0;
+        s->wait_status = 0;
+}
+
+/*
+ * Init is done. If the room ends, all is over but the kernel's cleaning up: its memory goes with the keeper, and init
+ * waits for that.
+ */
+static void on_cleared(void *data, int fd, uint32_t events) {
         struct sandbox *s = data;
         struct step_report report;
+        uint32_t wanted = s->state == SANDBOX_CLEARING ? REPORT_CLEAN : REPORT_DONE;
         (void)events;
         loop_remove(s->spawner->loop, &s->init_source);
-        if (recv(fd, &report, sizeof(report), MSG_DONTWAIT) != (ssize_t)sizeof(report) || report.kind != REPORT_DONE)
+        if (recv(fd, &report, sizeof(report), MSG_DONTWAIT) != (ssize_t)sizeof(report) || report.kind != wanted)
                 return; /* it died: that comes by SIGCHLD */
+        if (s->state == SANDBOX_CLEARING) {
+                keep_room(s);
+                return;
+        }
         read_usage(s);
         tell_api(s);
 }
@@ -216,28 +258,47 @@ static void maybe_gone(struct sandbox *s) {
                 return;
         read_usage(s);
         tell_api(s);
-        release(s);
+        sandbox_release(s);
         remove_from_list(s);
         destroy_cgroup(s);
 }
 
+static void main_reaped(struct sandbox *s, int wait_status) {
+        bool by_itself = s->state == SANDBOX_RUNNING || s->state == SANDBOX_RESTING;
+        s->main_pid = 0;
+        s->wait_status = wait_status;
+        if (s->state != SANDBOX_ENDING && s->state != SANDBOX_CLEARING) {
+                sandbox_end(s, by_itself ? SPAWN_END_EXIT : SPAWN_END_LOST);
+                return;
+        }
+        if (s->init_pid)
+                order_clearing(s);
+        maybe_gone(s);
+}
+
+/* The kernel kills a room with its init, and the main process is reaped first: what looks like its own end is not. */
+static void init_reaped(struct sandbox *s, int wait_status) {
+        s->init_pid = 0;
+        if (s->reason == SPAWN_END_EXIT && WIFSIGNALED(s->wait_status) && WTERMSIG(s->wait_status) == SIGKILL &&
+            WIFSIGNALED(wait_status))
+                s->reason = SPAWN_END_LOST;
+        if (s->state == SANDBOX_ENDING)
+                maybe_gone(s);
+        else
+                sandbox_end(s, SPAWN_END_LOST);
+}
+
 bool sandbox_reaped(struct spawner *spawner, pid_t pid, int wait_status) {
         for (struct sandbox *s = spawner->sandboxes; s; s = s->next) {
-                if (pid == s->main_pid) {
-                        s->main_pid = 0;
-                        s->wait_status = wait_status;
-                        if (s->state == SANDBOX_ENDING && s->init_pid)
-                                order_finish(s);
-                        else
-                                sandbox_end(s, s->state == SANDBOX_RUNNING ? SPAWN_END_EXIT : SPAWN_END_LOST);
-                } else if (pid == s->init_pid) {
-                        s->init_pid = 0;
-                        sandbox_end(s, SPAWN_END_LOST);
-                } else if (pid == s->builder_pid)
+                if (pid == s->main_pid)
+                        main_reaped(s, wait_status);
+                else if (pid == s->init_pid)
+                        init_reaped(s, wait_status);
+                else if (pid == s->builder_pid) {
                         s->builder_pid = 0;
-                else
+                        maybe_gone(s);
+                } else
                         continue;
-                maybe_gone(s);
                 return true;
         }
         return false;
@@ -251,8 +312,14 @@ static void on_out_of_memory(void *data, int fd, uint32_t events) {
         (void)fd;
         (void)events;
         cgroup_oom_ack(&s->cgroup);
-        if (cgroup_read_usage(&s->cgroup, &usage) == 0 && usage.oom_kills > 0)
+        if (cgroup_read_usage(&s->cgroup, &usage) == 0 && usage.oom_kills > s->oom_kills_before)
                 sandbox_end(s, SPAWN_END_MEMORY);
+}
+
+int sandbox_watch_memory(struct sandbox *s) {
+        uint32_t events;
+        int fd = cgroup_oom_fd(&s->cgroup, &events);
+        return loop_add_fd(s->spawner->loop, fd, events, on_out_of_memory, s, &s->oom_source);
 }
 
 static void on_time_over(void *data) {
@@ -261,270 +328,37 @@ static void on_time_over(void *data) {
         sandbox_end(s, SPAWN_END_TIMEOUT);
 }
 
-int sandbox_claim(struct sandbox *s, uint32_t timeout_ms) {
+/* It may have died while the message was on its way, with SPAWN_EXITED on the way back: no offence. */
+static bool has_died(const struct sandbox *s) {
+        return s->state == SANDBOX_CLEARING || s->state == SANDBOX_KEPT || s->state == SANDBOX_ENDING;
+}
+
+int sandbox_claim(struct sandbox *s, uint32_t timeout_ms, bool session) {
         struct cgroup_usage usage;
-        if (s->state != SANDBOX_PARKED)
-                return s->state == SANDBOX_ENDING ? 0 : -EPROTO; /* it may have died while the claim was on its way */
+        if (s->state != SANDBOX_PARKED && s->state != SANDBOX_RESTING)
+                return has_died(s) ? 0 : -EPROTO;
         s->state = SANDBOX_RUNNING;
-        set_timer(s, timeout_ms * NS_PER_MS, on_time_over);
+        s->session = session;
+        sandbox_set_timer(s, timeout_ms * NS_PER_MS, on_time_over);
+        cgroup_reset_peak(&s->cgroup);
         if (cgroup_read_usage(&s->cgroup, &usage) == 0)
                 s->cpu_at_claim_us = usage.cpu_us;
         return 0;
 }
 
-/* ---- on the way to being parked ---- */
-
-static void on_build_overdue(void *data) {
-        struct sandbox *s = data;
-        s->timer = NULL;
-        sandbox_fail(s, STEP_LOST, ETIMEDOUT);
-}
-
-static void send_ready(struct sandbox *s) {
-        struct spawn_message message = {.type = SPAWN_READY, .request = s->request};
-        if (getrandom(&s->id, sizeof(s->id), 0) != (ssize_t)sizeof(s->id)) {
-                sandbox_fail(s, STEP_LOST, EIO);
-                return;
-        }
-        message.sandbox = s->id;
-        s->state = SANDBOX_PARKED;
-        s->ready_sent = true;
+int sandbox_rest(struct sandbox *s) {
+        struct cgroup_usage usage = {0};
+        if (s->state != SANDBOX_RUNNING || !s->session)
+                return has_died(s) ? 0 : -EPROTO;
+        s->state = SANDBOX_RESTING;
         loop_remove(s->spawner->loop, &s->timer);
-        loop_remove(s->spawner->loop, &s->report_source);
-        close_fd(&s->main_report);
-        service_send(s->spawner, &message, s->ready_fds, SPAWN_READY_FDS);
-        for (size_t i = 0; i < SPAWN_READY_FDS; i++)
-                close_fd(&s->ready_fds[i]);
-}
-
-/* Reads one report; true if it was `expected`. Everything else ends the sandbox. */
-static bool take_report(struct sandbox *s, int fd, uint32_t expected, int *ret_fd) {
-        struct step_report report;
-        int fds[1];
-        size_t fd_count = 0;
-        ssize_t got = fdpass_recv(fd, &report, sizeof(report), fds, 1, &fd_count);
-        if (got == -EAGAIN)
-                return false;
-        bool whole = got == (ssize_t)sizeof(report) && report.kind == expected && fd_count == (ret_fd ? 1u : 0u);
-        if (whole) {
-                if (ret_fd)
-                        *ret_fd = fds[0];
-                return true;
-        }
-        for (size_t i = 0; i < fd_count; i++)
-                close(fds[i]);
-        if (got == (ssize_t)sizeof(report) && report.kind == REPORT_FAILED && report.step < STEP_COUNT)
-                sandbox_fail(s, report.step, report.error);
-        else
-                sandbox_fail(s, STEP_LOST, got < 0 ? (int)-got : ECONNRESET);
-        return false;
-}
-
-static void on_main_report(void *data, int fd, uint32_t events) {
-        struct sandbox *s = data;
-        (void)events;
-        if (s->state == SANDBOX_ENTERING && take_report(s, fd, REPORT_READY, NULL))
-                send_ready(s);
-}
-
-static int order_go(int fd) {
-        uint32_t order = ORDER_GO;
-        return fdpass_send(fd, &order, sizeof(order), NULL, 0);
-}
-
-/* When the whole host is short of memory, a snippet goes before anything else does. */
-static void prefer_as_victim(pid_t pid) {
-        char path[64];
-        snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)pid);
-        CLEANUP_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
-        if (fd >= 0 && write(fd, "900", 3) < 0)
-                log_warning("could not set a sandbox's oom_score_adj", "error", strerror(errno));
-}
-
-void sandbox_forked(struct sandbox *s, int error, int main_pidfd) {
-        if (s->state != SANDBOX_FORKING) {
-                kill_pidfd(main_pidfd); /* the room died meanwhile; the child is reaped as a stranger */
-                close(main_pidfd);
-                return;
-        }
-        if (error) {
-                sandbox_fail(s, STEP_CLONE, error);
-                return;
-        }
-        s->main_pidfd = main_pidfd;
-        s->main_pid = pidfd_host_pid(main_pidfd);
-        s->state = SANDBOX_ENTERING;
-        close_inside_ends(s);
-        if (s->main_pid <= 0) {
-                s->main_pid = 0;
-                sandbox_fail(s, STEP_LOST, ESRCH);
-                return;
-        }
-        prefer_as_victim(s->main_pid);
-        int r = cgroup_attach(&s->cgroup, s->main_pid);
-        if (r >= 0)
-                r = order_go(s->main_report);
-        if (r < 0)
-                sandbox_fail(s, STEP_CGROUP, -r);
-}
-
-static void ask_template(struct sandbox *s) {
-        int r = template_fork(s->spawner, s);
-        if (r < 0) {
-                sandbox_fail(s, STEP_CLONE, -r);
-                return;
-        }
-        s->state = SANDBOX_FORKING;
-        set_timer(s, BUILD_TIMEOUT_NS, on_build_overdue);
-}
-
-void sandbox_serve_waiting(struct spawner *spawner) {
-        for (struct sandbox *s = spawner->sandboxes, *next; s; s = next) {
-                next = s->next;
-                if (s->state == SANDBOX_WAITING)
-                        ask_template(s);
-        }
-}
-
-static void on_room_cloned(struct sandbox *s, int pidfd) {
-        s->init_pidfd = pidfd;
-        s->init_pid = pidfd_host_pid(pidfd);
-        s->state = SANDBOX_FURNISHING;
-        if (s->init_pid <= 0) {
-                s->init_pid = 0;
-                sandbox_fail(s, STEP_LOST, ESRCH);
-                return;
-        }
-        int r = cgroup_attach(&s->cgroup, s->init_pid);
-        if (r >= 0)
-                r = order_go(s->init_orders);
-        if (r < 0)
-                sandbox_fail(s, STEP_CGROUP, -r);
-}
-
-static void on_init_report(void *data, int fd, uint32_t events) {
-        struct sandbox *s = data;
-        int pidfd = -1;
-        (void)events;
-        switch (s->state) {
-        case SANDBOX_BUILDING:
-                if (take_report(s, fd, REPORT_CLONED, &pidfd))
-                        on_room_cloned(s, pidfd);
-                break;
-        case SANDBOX_FURNISHING:
-                if (!take_report(s, fd, REPORT_READY, NULL))
-                        break;
-                s->state = SANDBOX_WAITING;
-                loop_remove(s->spawner->loop, &s->timer);       /* the template has a deadline of its own */
-                loop_remove(s->spawner->loop, &s->init_source); /* its death comes by SIGCHLD */
-                if (template_serves(s->spawner))
-                        ask_template(s);
-                break;
-        default:
-                loop_remove(s->spawner->loop, &s->init_source);
-        }
-}
-
-/* ---- the beginning ---- */
-
-/* Stream sockets for data, packet sockets for orders, pipes for output: all ends of one sandbox. */
-static int make_channels(struct sandbox *s, int *ret_orders_inside, int *ret_work_inside, int *ret_report_inside) {
-        int pair[2];
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-                return -errno;
-        s->ready_fds[SPAWN_FD_CLAIM] = pair[0];
-        s->claim_inside = pair[1];
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-                return -errno;
-        s->ready_fds[SPAWN_FD_WORK] = pair[0];
-        *ret_work_inside = pair[1];
-        if (pipe2(pair, O_CLOEXEC) < 0)
-                return -errno;
-        s->ready_fds[SPAWN_FD_STDOUT] = pair[0];
-        s->stdout_inside = pair[1];
-        if (pipe2(pair, O_CLOEXEC) < 0)
-                return -errno;
-        s->ready_fds[SPAWN_FD_STDERR] = pair[0];
-        s->stderr_inside = pair[1];
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return -errno;
-        s->init_orders = pair[0];
-        *ret_orders_inside = pair[1];
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return -errno;
-        s->main_report = pair[0];
-        *ret_report_inside = pair[1];
-        return 0;
-}
-
-static int make_cgroup(struct sandbox *s) {
-        static const struct cgroup_limits limits = {
-                .memory_bytes = SANDBOX_MEMORY_BYTES,
-                .pids = SANDBOX_PIDS,
-                .cpu_percent = SANDBOX_CPU_PERCENT,
+        cgroup_read_usage(&s->cgroup, &usage);
+        struct spawn_message message = {
+                .type = SPAWN_RESTED,
+                .sandbox = s->id,
+                .cpu_us = usage.cpu_us > s->cpu_at_claim_us ? usage.cpu_us - s->cpu_at_claim_us : 0,
+                .memory_peak = usage.memory_peak,
         };
-        char name[32];
-        struct err e;
-        uint32_t events;
-        snprintf(name, sizeof(name), "room-%llu", (unsigned long long)s->number);
-        int r = cgroup_create(s->spawner->cgroups, name, &limits, &s->cgroup, &e);
-        if (r < 0) {
-                log_error("could not make a cgroup", "error", e.message);
-                return r;
-        }
-        int fd = cgroup_oom_fd(&s->cgroup, &events);
-        return loop_add_fd(s->spawner->loop, fd, events, on_out_of_memory, s, &s->oom_source);
-}
-
-static int start(struct sandbox *s) {
-        CLEANUP_CLOSE int orders = -1, work = -1, report = -1;
-        struct loop *loop = s->spawner->loop;
-        int r = make_channels(s, &orders, &work, &report);
-        if (r >= 0)
-                r = make_cgroup(s);
-        if (r >= 0)
-                r = loop_add_fd(loop, s->init_orders, EPOLLIN, on_init_report, s, &s->init_source);
-        if (r >= 0)
-                r = loop_add_fd(loop, s->main_report, EPOLLIN, on_main_report, s, &s->report_source);
-        if (r >= 0)
-                r = loop_add_timer(loop, BUILD_TIMEOUT_NS, on_build_overdue, s, &s->timer);
-        if (r >= 0)
-                r = builder_start(s, orders, work);
-        if (r >= 0)
-                s->main_report_inside = take_fd(&report);
-        return r;
-}
-
-int sandbox_create(struct spawner *spawner, uint64_t request) {
-        static uint64_t last_number;
-        struct sandbox *s = calloc(1, sizeof(*s));
-        if (!s)
-                return -ENOMEM;
-        *s = (struct sandbox){
-                .spawner = spawner,
-                .request = request,
-                .number = ++last_number,
-                .uid = next_uid(spawner),
-                .init_pidfd = -1,
-                .main_pidfd = -1,
-                .init_orders = -1,
-                .main_report = -1,
-                .main_report_inside = -1,
-                .claim_inside = -1,
-                .stdout_inside = -1,
-                .stderr_inside = -1,
-                .cgroup = CGROUP_INIT,
-                .ready_fds = {-1, -1, -1, -1},
-        };
-        int r = start(s);
-        if (r < 0) {
-                release(s);
-                cgroup_destroy(&s->cgroup);
-                free(s);
-                return r;
-        }
-        s->next = spawner->sandboxes;
-        spawner->sandboxes = s;
-        spawner->sandbox_count++;
+        service_send(s->spawner, &message, NULL, 0);
         return 0;
 }

@@ -4,8 +4,14 @@
  *   BUILDING ── init cloned ──▶ FURNISHING ── room ready ──▶ WAITING ── template free ──▶ FORKING ── child made ──▶
  *   ENTERING ── confined ──▶ PARKED ── CLAIM ──▶ RUNNING ── main process dead ──▶ ENDING ── init dead ──▶ (gone)
  *
- * Anything that goes wrong on the way leads to ENDING with init killed. Nothing waits without a timer, its own or the
- * template's.
+ * In a session (SPAWN_CLAIM_SESSION) the room outlives the process:
+ *
+ *   RUNNING ◀── CLAIM, REST ──▶ RESTING          RUNNING or RESTING ── main process dead, or killed ──▶ CLEARING
+ *   CLEARING ── all else dead, files handed over ──▶ KEPT ── RENEW ──▶ WAITING … PARKED, under a new id
+ *                                                    KEPT ── KILL, or nothing for half a minute ──▶ ENDING
+ *
+ * Anything that goes wrong on the way leads to ENDING with init killed. What waits has a timer, its own or the
+ * template's, or an owner: the api process has sandboxes that are PARKED or RESTING, and its end is theirs.
  */
 #pragma once
 
@@ -19,6 +25,9 @@ enum sandbox_state {
         SANDBOX_ENTERING,
         SANDBOX_PARKED,
         SANDBOX_RUNNING,
+        SANDBOX_RESTING,
+        SANDBOX_CLEARING,
+        SANDBOX_KEPT,
         SANDBOX_ENDING,
 };
 
@@ -27,7 +36,7 @@ struct sandbox {
         struct spawner *spawner;
         enum sandbox_state state;
         struct sandbox_id id;
-        uint64_t request; /* of SPAWN_CREATE */
+        uint64_t request; /* of SPAWN_CREATE or SPAWN_RENEW */
         uint64_t number;  /* names it to the template, and its cgroup */
         uint32_t uid;     /* in the outer user namespace */
 
@@ -43,6 +52,8 @@ struct sandbox {
 
         struct cgroup cgroup;
         uint64_t cpu_at_claim_us;
+        uint64_t oom_kills_before; /* of earlier processes in the room */
+        bool session;      /* as claimed last: the room may outlive the process */
         bool ready_sent;   /* the api process knows it by its id */
         bool counted_done; /* usage below is final */
         bool told;         /* SPAWN_EXITED or SPAWN_CREATE_FAILED is sent */
@@ -59,10 +70,16 @@ int sandbox_create(struct spawner *spawner, uint64_t request);
 struct sandbox *sandbox_find(struct spawner *spawner, struct sandbox_id id);
 struct sandbox *sandbox_find_number(struct spawner *spawner, uint64_t number);
 
-/* The api process has given it a run: the clock starts. */
-int sandbox_claim(struct sandbox *sandbox, uint32_t timeout_ms);
+/* The api process has given it a run, or a call of a session: the clock starts. -EPROTO if it is not free. */
+int sandbox_claim(struct sandbox *sandbox, uint32_t timeout_ms, bool session);
 
-/* Ends it for `reason`, unless it has one already; files are handed over if it ran. */
+/* The call is over: the clock stops, SPAWN_RESTED is sent. -EPROTO if none is on. */
+int sandbox_rest(struct sandbox *sandbox);
+
+/* Puts a new process into a kept room. Answered by SPAWN_READY or SPAWN_CREATE_FAILED. */
+void sandbox_renew(struct sandbox *sandbox, uint64_t request);
+
+/* Ends it for `reason`, unless it has one already; files are handed over if it ran. Of a session the room may stay. */
 void sandbox_end(struct sandbox *sandbox, enum spawn_end reason);
 
 /* Ends it because `step` failed with `error` (positive). */

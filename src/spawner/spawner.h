@@ -54,7 +54,6 @@ struct spawner {
 
         struct sandbox *sandboxes; /* list */
         uint32_t sandbox_count, sandbox_max;
-        uint32_t next_uid;
 };
 
 /* main.c: ends the service; the first reason wins. */

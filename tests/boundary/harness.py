@@ -19,16 +19,18 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("SANDBOX_BUILD_DIR", HERE.parents[1] / "build"))
 
-VERSION = 1
-CREATE, CLAIM, KILL = 1, 2, 3
-HELLO, READY, CREATE_FAILED, EXITED, TEMPLATE = 64, 65, 66, 67, 68
+VERSION = 2
+CREATE, CLAIM, KILL, REST, RENEW = 1, 2, 3, 4, 5
+HELLO, READY, CREATE_FAILED, EXITED, TEMPLATE, RESTED = 64, 65, 66, 67, 68, 69
+CLAIM_SESSION = 1
 PROFILE_SNIPPET = 1
 END_EXIT, END_TIMEOUT, END_MEMORY, END_OUTPUT, END_CANCELLED, END_RETIRED, END_LOST = range(1, 8)
-FRAME_CODE, FRAME_STARTED, FRAME_RESULT = 1, 2, 3
+FRAME_CODE, FRAME_STARTED, FRAME_RESULT, FRAME_CELL, FRAME_CELL_END = 1, 2, 3, 4, 5
+FRAME_INPUT, FRAME_INPUTS_END, FRAME_INPUT_FAILED, FRAME_FILE, FRAME_SKIPPED, FRAME_FILES_END, FRAME_COLLECT = range(32, 39)
 
-LAYOUT = struct.Struct("<IIQQQIIIiIiQQIIQQ")
+LAYOUT = struct.Struct("<IIQQQIIIiIiIIQQIIQQ")
 FIELDS = (
-    "type version request high low profile timeout_ms reason wait_status step error cpu_us memory_peak max_sandboxes "
+    "type version request high low profile timeout_ms reason wait_status step error flags room_kept cpu_us memory_peak max_sandboxes "
     "template_state template_generation template_forks"
 ).split()
 
@@ -115,7 +117,7 @@ class Spawner:
         self.send(type=CREATE, request=request, profile=PROFILE_SNIPPET)
         message, descriptors = self.receive(READY)
         assert message["request"] == request
-        claim, work, stdout, stderr = descriptors
+        claim, stdout, stderr, work = descriptors
         identity = (message["high"], message["low"])
         return Sandbox(identity, socket.socket(fileno=claim), socket.socket(fileno=work), stdout, stderr)
 

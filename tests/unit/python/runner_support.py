@@ -25,7 +25,7 @@ from support.signals import reset_inherited  # noqa: E402
 PACKAGE = TREE / "src/template/python/sandbox_runner"
 EXTENSION = TREE / "src/template/root_frame_module.c"
 
-CODE, STARTED, RESULT = 1, 2, 3
+CODE, STARTED, RESULT, CELL, CELL_END = 1, 2, 3, 4, 5
 SECONDS = 60  # for any one run; far more than one needs
 
 ENVIRONMENT = {

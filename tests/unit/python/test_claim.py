@@ -7,7 +7,7 @@ import struct
 import pytest
 
 import runner_support as support
-from runner_support import CODE, RESULT, STARTED, frame
+from runner_support import CELL, CODE, RESULT, STARTED, frame
 
 
 def test_started_comes_first_and_once(runner):
@@ -81,9 +81,9 @@ class TestChannel:
 
         thread = threading.Thread(target=send)
         thread.start()
-        source, stdin = channel.receive()
+        kind, source, (stdin,) = channel.receive()
         thread.join()
-        assert source == b"x = 1\n" * 50
+        assert (kind, source) == (CODE, b"x = 1\n" * 50)
         os.write(write, b"in")
         assert os.read(stdin, 10) == b"in" and not os.get_inheritable(stdin)
         for fd in (read, write, stdin):
@@ -92,7 +92,7 @@ class TestChannel:
     def test_no_descriptor(self):
         channel, service = self.pair()
         service.sendall(frame(CODE, b"x"))
-        assert channel.receive() == (b"x", -1)
+        assert channel.receive() == (CODE, b"x", [])
 
     def test_too_many_descriptors_are_closed(self):
         channel, service = self.pair()
@@ -101,9 +101,43 @@ class TestChannel:
         socket.send_fds(service, [frame(CODE, b"x")], fds)
         for fd in fds:
             os.close(fd)
-        _, stdin = channel.receive()
+        _, _, (stdin,) = channel.receive()
         assert open_descriptors() - before == {stdin}
         os.close(stdin)
+
+    def test_a_cell_has_three_descriptors(self):
+        from sandbox_runner.claim import ClaimLost
+
+        for count in (0, 1, 2, 3, 5):
+            channel, service = self.pair()
+            before = open_descriptors()
+            fds = [os.open("/dev/null", os.O_RDWR) for _ in range(count)]
+            socket.send_fds(service, [frame(CELL, b"x")], fds)
+            for fd in fds:
+                os.close(fd)
+            if count < 3:
+                with pytest.raises(ClaimLost):
+                    channel.receive()
+                continue
+            kind, source, received = channel.receive()
+            assert (kind, source, len(received)) == (CELL, b"x", 3)
+            assert open_descriptors() - before == set(received)
+            for fd in received:
+                os.close(fd)
+
+    def test_only_what_is_waited_for(self):
+        from sandbox_runner.claim import ClaimLost
+
+        channel, service = self.pair()
+        service.sendall(frame(CODE, b"x"))
+        with pytest.raises(ClaimLost):
+            channel.receive((CELL,))
+
+    def test_not_sent_if_it_comes_too_late(self):
+        channel, service = self.pair()
+        assert channel.send(RESULT, b"{}", unless=lambda: True) is False
+        assert channel.send(RESULT, b"{}", unless=lambda: False) is True
+        assert service.recv(100) == frame(RESULT, b"{}")
 
     def test_closed(self):
         from sandbox_runner.claim import ClaimLost

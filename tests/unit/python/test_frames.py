@@ -25,7 +25,10 @@ def constant(name: str) -> int:
 
 def test_types():
     values = enum_values()
-    assert (frames.CODE, frames.STARTED, frames.RESULT) == (values["FRAME_CODE"], values["FRAME_STARTED"], values["FRAME_RESULT"])
+    for name in ("CODE", "STARTED", "RESULT", "CELL", "CELL_END"):
+        assert getattr(frames, name) == values[f"FRAME_{name}"], name
+    assert re.search(r"enum \{ CELL_FD_STDIN, CELL_FD_STDOUT, CELL_FD_STDERR, CELL_FDS \};", HEADER) and frames.CELL_FDS == 3
+    assert re.search(r"struct cell_end \{\s*int32_t exit_code;[^;]*\};", HEADER)
 
 
 def test_limits():

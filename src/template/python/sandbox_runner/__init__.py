@@ -13,6 +13,11 @@ The way of a run:
     display.py     shown figures and that value, as MIME maps (represent.py makes text of values)
     ending.py      exceptions, exit status, threads, exit functions, destructors, in CPython's order
 
+In a session there are many runs in one process, kept apart by session.py:
+
+    cells.py       which call a thread belongs to
+    repair.py      what a call must not leave broken for the next
+
 Around it: imports.py and warmup.py (what is imported and run beforehand), template_place.py (libraries that look at
 their surroundings), stdio.py, finder.py, reseed.py, and guard.py (names that a snippet cannot take away).
 
@@ -97,9 +102,9 @@ def park(script: str = SCRIPT, workdir: str = WORKDIR) -> None:
     snippet.rehearse(script)
 
 
-def serve(claim_fd: int, script: str = SCRIPT) -> None:
-    """Waits for a claim on ``claim_fd``, runs the snippet, ends the process. Does not return."""
-    run.serve(claim_fd, script)
+def serve(claim_fd: int, script: str = SCRIPT, workdir: str = WORKDIR) -> None:
+    """Waits for a claim on ``claim_fd``, runs the snippet or a session's cells, ends the process. Does not return."""
+    run.serve(claim_fd, script, workdir)
 
 
 def _in_own_context(function):

@@ -1,4 +1,4 @@
-"""The claim channel, seen from the sandbox: code comes in once, news and results go out.
+"""The claim channel, seen from the sandbox: code comes in, once or again and again; news and results go out.
 
 The peer is the service's api process. Nothing in here trusts the snippet, and nothing depends on it: the socket is
 close-on-exec, numbered out of the way of the snippet's own descriptors, and of no use to it but to lie about its own
@@ -16,7 +16,7 @@ from . import frames
 _close, _getpid, _get_ident = os.close, os.getpid, _thread.get_ident
 _MSG_NOSIGNAL = _socket.MSG_NOSIGNAL
 
-_ANCILLARY_BYTES = 64  # room for one descriptor and a few too many
+_ANCILLARY_BYTES = 64  # room for three descriptors and a few too many
 _FIRST_READ = 16 << 10  # most snippets arrive whole with one call
 
 
@@ -36,34 +36,39 @@ class Channel:
 
     # --- the code ---
 
-    def receive(self) -> tuple[bytes, int]:
-        """Waits for the claim; returns the source and the descriptor of the snippet's standard input, or -1."""
-        have, stdin = self._receive_first()
+    def receive(self, kinds=(frames.CODE, frames.CELL)) -> tuple[int, bytes, list]:
+        """Waits for a frame with code; returns its type, the source, and the descriptors that came with it."""
+        have, descriptors = self._receive_first()
         kind, length = frames.parse_header(self._buffer)
-        if kind != frames.CODE or length > frames.CODE_BYTES_MAX:
+        if kind not in kinds or length > frames.CODE_BYTES_MAX:
             raise ClaimLost(f"frame of type {kind} and {length} bytes instead of code")
+        wanted = frames.CELL_FDS if kind == frames.CELL else 1
+        while len(descriptors) > wanted:
+            _close(descriptors.pop())
+        if kind == frames.CELL and len(descriptors) < wanted:
+            raise ClaimLost("a cell without its streams")
         first = min(have - frames.HEADER_BYTES, length)
         if first == length:
-            return bytes(self._view[frames.HEADER_BYTES : frames.HEADER_BYTES + length]), stdin
+            return kind, bytes(self._view[frames.HEADER_BYTES : frames.HEADER_BYTES + length]), descriptors
         source = bytearray(length)
         source[:first] = self._view[frames.HEADER_BYTES : frames.HEADER_BYTES + first]
         view = memoryview(source)[first:]
         while view:
             view = view[self._receive_into(view) :]
-        return bytes(source), stdin
+        return kind, bytes(source), descriptors
 
-    def _receive_first(self) -> tuple[int, int]:
-        """Reads until the header is there; the descriptor rides on the first byte."""
-        have, stdin = 0, -1
+    def _receive_first(self) -> tuple[int, list]:
+        """Reads until the header is there; the descriptors ride on the first byte."""
+        have, descriptors = 0, []
         while have < frames.HEADER_BYTES:
             got, ancillary, flags, _ = self._socket.recvmsg_into(
                 [self._view[have:]], _ANCILLARY_BYTES, _socket.MSG_CMSG_CLOEXEC
             )
-            stdin = _one_descriptor(ancillary, stdin)
+            descriptors += _descriptors(ancillary)
             if got == 0:
                 raise ClaimLost("closed")
             have += got
-        return have, stdin
+        return have, descriptors
 
     def _receive_into(self, view) -> int:
         got = self._socket.recv_into(view)
@@ -80,13 +85,13 @@ class Channel:
     def started(self) -> None:
         self.send(frames.STARTED, b"")
 
-    def send(self, kind: int, payload: bytes) -> bool:
-        """Sends one frame whole, whichever threads call. False if it could not be sent."""
+    def send(self, kind: int, payload: bytes, unless=None) -> bool:
+        """Sends one frame whole, whichever threads call, unless ``unless()``. False if it was not sent."""
         # A signal handler of the snippet may show a figure while this thread is sending one: waiting would be for ever.
         if not self.is_ours() or self._sender == _get_ident():
             return False
         with self._lock:
-            if self._torn:
+            if self._torn or (unless is not None and unless()):
                 return False
             self._sender, self._torn = _get_ident(), True
             try:
@@ -107,15 +112,10 @@ class Channel:
             view = view[self._socket.send(view, _MSG_NOSIGNAL) :]
 
 
-def _one_descriptor(ancillary, kept: int) -> int:
-    """The first descriptor that came; any other is closed."""
+def _descriptors(ancillary) -> list:
+    found = []
     for level, kind, data in ancillary:
-        if level != _socket.SOL_SOCKET or kind != _socket.SCM_RIGHTS:
-            continue
-        for at in range(0, len(data) - len(data) % 4, 4):
-            fd = int.from_bytes(data[at : at + 4], "little", signed=True)
-            if kept < 0:
-                kept = fd
-            else:
-                _close(fd)
-    return kept
+        if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
+            for at in range(0, len(data) - len(data) % 4, 4):
+                found.append(int.from_bytes(data[at : at + 4], "little", signed=True))
+    return found

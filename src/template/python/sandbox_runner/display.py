@@ -22,7 +22,7 @@ from zlib import crc32
 
 import _json
 
-from . import frames, represent
+from . import cells, frames, last_value, represent
 from .guard import MODULES, no_warnings, signals_held, time_limit
 
 _VALUE_SECONDS = 2.0  # for making the value's text; the program itself is over by then
@@ -37,8 +37,13 @@ class _Sink:
 
     def __init__(self, channel):
         self.channel = channel
+        self._cell = cells.now()
         self.results_left = frames.RESULTS_MAX
         self.bytes_left = frames.RESULTS_BYTES_MAX
+
+    def _is_over(self) -> bool:
+        """In a session: the call that this belongs to is past, or a thread of an earlier one would send."""
+        return cells.now() != self._cell or cells.is_late()
 
     def send(self, bundle: dict) -> bool:
         """Sends what fits of a MIME map, the largest forms left out first. True if anything was sent."""
@@ -51,7 +56,7 @@ class _Sink:
         if not parts:
             return False
         payload = b"{" + b",".join(parts.values()) + b"}"
-        if not self.channel.send(frames.RESULT, payload):
+        if not self.channel.send(frames.RESULT, payload, unless=self._is_over):
             return False
         self.results_left -= 1
         self.bytes_left -= len(payload)
@@ -67,7 +72,7 @@ def begin(channel) -> None:
 
 
 def _active() -> bool:
-    return _sink is not None and _sink.results_left > 0 and _sink.channel.is_ours()
+    return _sink is not None and _sink.results_left > 0 and _sink.channel.is_ours() and not cells.is_late()
 
 
 def _member(mime: str, data) -> bytes:
@@ -78,10 +83,21 @@ def _member(mime: str, data) -> bytes:
     return quoted.encode("utf-8", "replace")
 
 
+def show_what_is_left(value, source: bytes) -> None:
+    """At the end of a run whose code returned ``value``."""
+    try:
+        value = last_value.to_show(value, source)
+        if value is not None:
+            show_value(value)
+        open_figures()
+    except BaseException:
+        pass
+
+
 # --- the value of a last expression ---
 
 
-def last_value(value) -> None:
+def show_value(value) -> None:
     if not _active():
         return
     if _is_figure(value) and _has_content(value):

@@ -8,6 +8,10 @@ from .guard import BUILTINS as __builtins__  # noqa: F401
 CODE = 1
 STARTED = 2
 RESULT = 3
+CELL = 4
+CELL_END = 5
+
+CELL_FDS = 3  # standard input, output, error
 
 HEADER_BYTES = 8
 CODE_BYTES_MAX = 32 << 20

@@ -66,10 +66,10 @@ def _text(source: bytes) -> str:
     return source.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def load(source: bytes, script: str):
+def load(source: bytes, script: str, flags: int = 0):
     """(code, None), or (None, exception) if the source is no program. Bytes, so that encoding declarations count."""
     try:
-        return last_value.return_it(compile(source, script, "exec", 0, True)), None
+        return last_value.return_it(compile(source, script, "exec", flags, True)), None
     except BaseException as problem:
         return None, _as_from_file(problem.with_traceback(None))
 

@@ -12,6 +12,8 @@ import io
 import os
 import sys
 
+from . import cells
+
 _ENCODING = {name: getattr(sys, name).encoding for name in ("__stdin__", "__stdout__", "__stderr__")}
 _ERRORS = {name: getattr(sys, name).errors for name in ("__stdin__", "__stdout__", "__stderr__")}
 
@@ -29,6 +31,33 @@ def open_output() -> None:
         stream = _text(raw, raw, name, "w")
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+
+
+def open_cell_output() -> None:
+    """The same for a call of a session."""
+    for fd, name in ((1, "stdout"), (2, "stderr")):
+        raw = _CellOutput(fd, "wb", closefd=False)
+        stream = _text(raw, raw, name, "w")
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+class _CellOutput(io.FileIO):
+    """Drops what threads of earlier calls write, without their noticing."""
+
+    def write(self, data, /):
+        if cells.in_main_thread():
+            return _write(self, data)
+        if not cells.is_late():
+            with cells.switching:
+                if not cells.is_late():
+                    return _write(self, data)
+        return memoryview(data).nbytes
+
+
+_write = io.FileIO.write
+_CellOutput.__name__ = _CellOutput.__qualname__ = "FileIO"
+_CellOutput.__module__ = "_io"
 
 
 def open_input() -> None:

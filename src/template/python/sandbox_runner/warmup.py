@@ -296,8 +296,8 @@ def plain_run() -> None:
     source = b"print(1)\n"
     theirs.sendall(frames.header(frames.CODE, len(source)) + source)
     channel = claim.Channel(ours.detach())
-    received, stdin = channel.receive()
-    ending.report(run.run_claimed(channel, received, stdin, os.devnull) and None)
+    _, received, descriptors = channel.receive()
+    ending.report(run.run_claimed(channel, received, descriptors, os.devnull) and None)
     theirs.close()
     snippet.remember_lines(os.devnull, b"")
     ending.finalize()

@@ -1,0 +1,5 @@
+/* The folders for temporary files of a room whose processes are dead; see scratch.c. */
+#pragma once
+
+/* Empties /tmp and /dev/shm, as far as can be done in a second. */
+void scratch_empty(void);

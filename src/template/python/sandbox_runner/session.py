@@ -1,0 +1,219 @@
+"""A session: calls ("cells") that share one interpreter, one after the other.
+
+Each call brings its own standard input, output and error, so that nothing that an earlier call has left behind can be
+taken for part of it; late output of an earlier call's threads is dropped (cells.py). ``__main__`` stays; what a call has
+broken for the next is repaired (repair.py). The source of each call has a file of its own, so that tracebacks and
+``inspect.getsource`` show the right lines of functions of earlier calls; ``main.py`` is the present call's, as in a run
+without a session, for processes that ``multiprocessing`` spawns: such a process finds functions of the present call
+only, a forked one all of them.
+
+At the end of a call nothing is joined and nothing torn down. Exit functions (``atexit``) do not run: the end of a
+session is that of its process.
+"""
+
+from .guard import BUILTINS as __builtins__  # noqa: F401
+
+import __future__
+import collections
+import gc
+import io
+import linecache
+import os
+import resource
+import stat
+import sys
+import weakref
+
+from . import cells, display, ending, frames, last_value, repair, snippet, stdio
+from .claim import ClaimLost
+from .guard import MODULES, call_at_root
+
+_exit, _open, _close, _dup2, _fstat = os._exit, os.open, os.close, os.dup2, os.fstat
+_unlink, _get_objects, _is_regular = os.unlink, gc.get_objects, stat.S_ISREG
+_getrlimit, _setrlimit, _FILES = resource.getrlimit, resource.setrlimit, resource.RLIMIT_NOFILE
+_LATE_WRITER_SECONDS = 1.0
+_SOURCES_MAX = 1000
+_SOURCES_BYTES_MAX = 16 << 20
+_SPARE_DESCRIPTORS = 8  # so that a snippet which has used up its own does not keep the next call from coming in
+_SIGINT_STATUS = 130
+
+_FUTURE_FLAGS = 0
+for _name in __future__.all_feature_names:
+    _FUTURE_FLAGS |= getattr(__future__, _name).compiler_flag
+
+
+def serve(channel, source: bytes, descriptors: list, script: str, workdir: str):
+    """Runs cells until the service hangs up or the process ends. Does not return."""
+    try:
+        session = _Session(channel, script, workdir)
+        while True:
+            status = session.run(source, descriptors)
+            if not channel.send(frames.CELL_END, status.to_bytes(4, "little", signed=True)):
+                break
+            with _all_descriptors():
+                _, source, descriptors = channel.receive((frames.CELL,))
+    except (ClaimLost, OSError):
+        pass
+    finally:
+        _exit(0)
+
+
+class _all_descriptors:
+    """The last few descriptor numbers are for what the next call brings."""
+
+    def __enter__(self):
+        self._limits = _getrlimit(_FILES)
+        _setrlimit(_FILES, (self._limits[1], self._limits[1]))
+
+    def __exit__(self, *_):
+        _setrlimit(_FILES, (self._limits[0], self._limits[1]))
+
+
+class _Session:
+    def __init__(self, channel, script: str, workdir: str):
+        self._channel, self._script = channel, script
+        self._main = MODULES["__main__"]
+        self._state = repair.State(self._main, workdir)
+        self._sources = _Sources(os.path.join(os.path.dirname(script), "cells"))
+        self._number = 0
+        self._flags = 0  # `from __future__ import` of an earlier call holds for the later ones, as at a prompt
+        soft, hard = _getrlimit(_FILES)
+        if soft > 64:
+            _setrlimit(_FILES, (soft - _SPARE_DESCRIPTORS, hard))
+        cells.begin_session()
+        _open_files.watch()
+
+    def run(self, source: bytes, descriptors: list) -> int:
+        """Runs one cell and returns its status."""
+        self._number += 1
+        _take_streams(descriptors, self._number)
+        display.begin(self._channel)
+        outcome = ending.FAILED
+        try:
+            outcome = self._run(source)
+        finally:
+            if not self._channel.is_ours():  # a fork that has come to the end of the cell
+                ending.leave(outcome)
+        _open_files.flush()
+        self._state.restore()
+        _leave_streams()
+        return _SIGINT_STATUS if outcome.interrupted else outcome.status
+
+    def _run(self, source: bytes) -> ending.Outcome:
+        snippet.write_file(self._script, source)
+        name = self._sources.add(self._number, source)
+        code, problem = snippet.load(source, name, self._flags)
+        value = None
+        self._channel.started()
+        if code is not None:
+            self._flags |= code.co_flags & _FUTURE_FLAGS
+            value, problem = snippet.run(code, self._main)
+            code = None
+        outcome = ending.report(problem)
+        problem = None
+        if self._channel.is_ours():
+            display.show_what_is_left(value, source)
+        return outcome
+
+
+# --- standard streams ---
+
+
+def _take_streams(descriptors: list, number: int) -> None:
+    """Descriptors 0, 1 and 2 are the cell's from here on. The objects are new: whatever was done to the old is past."""
+    for fd, descriptor in enumerate(descriptors):
+        _dup2(descriptor, fd, inheritable=True)
+        if descriptor > 2:
+            _close(descriptor)
+    cells.change(number)
+    stdio.open_cell_output()
+    stdio.open_input()
+
+
+def _leave_streams() -> None:
+    """What writes now belongs to nobody. A thread that is in the middle of writing is waited for: it has the pipe."""
+    cells.change(0)
+    held = cells.switching.acquire(timeout=_LATE_WRITER_SECONDS)
+    null = _open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+    for fd in (0, 1, 2):
+        _dup2(null, fd, inheritable=True)
+    if null > 2:
+        _close(null)
+    if held:
+        cells.switching.release()
+
+
+# --- sources ---
+
+
+class _Sources:
+    """The sources of the last cells, for tracebacks: as files and for ``linecache``."""
+
+    def __init__(self, folder: str):
+        self._folder = folder
+        self._kept = collections.deque()
+        self._bytes = 0
+        try:
+            os.mkdir(folder)
+        except OSError:
+            pass  # it is there already, or the cells have no files
+
+    def add(self, number: int, source: bytes) -> str:
+        name = f"{self._folder}/cell{number}.py"
+        self._kept.append((name, len(source)))
+        self._bytes += len(source)
+        while len(self._kept) > _SOURCES_MAX or (self._bytes > _SOURCES_BYTES_MAX and len(self._kept) > 1):
+            self._forget(*self._kept.popleft())
+        snippet.write_file(name, source)
+        snippet.remember_lines(name, source)
+        return name
+
+    def _forget(self, name: str, size: int) -> None:
+        self._bytes -= size
+        linecache.cache.pop(name, None)
+        try:
+            _unlink(name)
+        except OSError:
+            pass
+
+
+# --- files that a snippet has left open ---
+
+
+class _OpenFiles:
+    """What was written to files that are still open is on disk at the end of a call, as at the end of a program."""
+
+    _TYPES = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
+
+    def __init__(self):
+        self._opened = False
+        self._files = weakref.WeakSet()
+
+    def watch(self) -> None:
+        sys.addaudithook(self._on_event)
+
+    def _on_event(self, event, args):
+        if event == "open" and type(args[1]) is str and args[1] not in ("r", "rb"):
+            self._opened = True
+
+    def flush(self) -> None:
+        if self._opened:
+            self._opened = False
+            for thing in _get_objects():
+                if type(thing) in self._TYPES:
+                    self._files.add(thing)
+        if self._files:
+            call_at_root(self._flush_all)
+
+    def _flush_all(self) -> None:
+        for file in list(self._files):
+            try:
+                if file.closed or file.fileno() <= 2 or not _is_regular(_fstat(file.fileno()).st_mode):
+                    self._files.discard(file)  # a pipe may have nobody at its other end
+                elif file.writable():
+                    file.flush()
+            except BaseException:
+                self._files.discard(file)
+
+
+_open_files = _OpenFiles()
