@@ -38,7 +38,8 @@
  *                    what has changed since the last answer (told by ctime, which nobody in the room can set back). A
  *                    file that is changed or cut short while it is read is handed over as it then is, and again next time
  *   When the main process dies, the frames above come as if asked for, once everything else in the room is dead too; the
- *   channel stays open if the room is kept.
+ *   channel stays open if the room is kept. So there is one FRAME_FILES_END for each FRAME_COLLECT, and one for each
+ *   death; a FRAME_COLLECT that was sent before the death was known is answered before or after it.
  *
  * Names are paths below the working directory: bytes without NUL, not necessarily UTF-8, no leading slash, no "." or
  * ".." component. Init walks in sorted order (bytewise, per folder), so that limits cut at the same place every time.
@@ -68,7 +69,7 @@ enum { CELL_FD_STDIN, CELL_FD_STDOUT, CELL_FD_STDERR, CELL_FDS };
 enum inputs_flags { INPUTS_RESTORED = 1 };
 
 struct cell_end {
-        int32_t exit_code; /* as a script's: 0, 1 after an exception, what was given to sys.exit() */
+        int32_t exit_code; /* as a script's: 0, 1 after an exception, what was given to sys.exit(), 130 after Ctrl-C */
 };
 
 struct frame {

@@ -15,7 +15,10 @@
  *
  * Life of a session:   READY → CLAIM (SPAWN_CLAIM_SESSION) → REST → RESTED → CLAIM → REST → RESTED … → KILL → EXITED
  *   When the main process dies, or is killed at the end of a call's time, the room stays with all its files: EXITED says
- *   `room_kept`. Then RENEW puts a fresh process into it (READY, under a new id), or KILL ends it.
+ *   `room_kept`. Then RENEW puts a fresh process into it (READY, under a new id), or KILL ends it. A kept room that ends,
+ *   also by itself or because nothing is asked of it for SPAWN_KEPT_SECONDS, is told of by a second EXITED, without
+ *   `room_kept`. RENEW is always answered: CREATE_FAILED (ESRCH if it came too late) means that the room is gone.
+ *   REST and CLAIM that cross an EXITED on their way are passed over.
  */
 #pragma once
 
@@ -36,6 +39,7 @@
 #define SANDBOX_UID 65532 /* "nonroot", the only user inside; GID alike */
 
 #define SPAWN_TIMEOUT_MAX_MS 120000
+#define SPAWN_KEPT_SECONDS 30
 
 enum spawn_type {
         /* api → spawner */
@@ -71,7 +75,7 @@ enum spawn_end {
         SPAWN_END_OUTPUT,    /* KILLed by the api process: too much output */
         SPAWN_END_CANCELLED, /* KILLed by the api process: nobody waits for it any more */
         SPAWN_END_RETIRED,   /* KILLed while parked or resting: too old, a session's end, or the service stops */
-        SPAWN_END_LOST,      /* its room died, or the spawner could not go on with it */
+        SPAWN_END_LOST,      /* its room died or was killed from outside, or the spawner could not go on with it */
 };
 
 enum spawn_template_state { SPAWN_TEMPLATE_STARTING = 1, SPAWN_TEMPLATE_SERVING, SPAWN_TEMPLATE_FAILED };

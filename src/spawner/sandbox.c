@@ -25,7 +25,7 @@
 
 #define FINISH_TIMEOUT_NS ((COLLECT_MS_MAX + 1000) * NS_PER_MS)
 #define COLLECT_HEADROOM_BYTES (UINT64_C(16) << 20)
-#define KEPT_NS (30 * NS_PER_S)
+#define KEPT_NS (SPAWN_KEPT_SECONDS * NS_PER_S)
 
 static void maybe_gone(struct sandbox *sandbox);
 static void on_cleared(void *data, int fd, uint32_t events);
