@@ -134,6 +134,7 @@ static void on_waited(void *data) {
 
 void sessions_submit(struct session *session, struct run *run) {
         assert(run->setup.request->session == session);
+        session->runs++;
         if (sessions_are_stopping(session->all)) {
                 run_refuse(run, RUN_REFUSED_STOPPING);
                 return;
@@ -187,6 +188,7 @@ void session_abandoned(struct session *session, enum session_loss why) {
 }
 
 void session_call_finished(struct session *session, struct run *run) {
+        session->runs--;
         if (run != session->running)
                 return;
         session->running = NULL;
@@ -278,7 +280,7 @@ void session_settle(struct session *session) {
         if (session->refuse_waiting)
                 refuse_all_waiting(session);
         session_next_call(session);
-        if (session->state == SESSION_NEW && !session->running && !session->waiting)
+        if (session->state == SESSION_NEW && session->runs == 0)
                 sessions_forget(session);
 }
 
@@ -296,6 +298,8 @@ void session_end(struct session *session, enum session_loss why) {
 void session_free(struct session *session) {
         if (!session)
                 return;
+        while (session->waiting)
+                run_free(take_waiting(session));
         stop_resting(session);
         loop_remove(session->loop, &session->wait_timer);
         late_output_deinit(&session->late);

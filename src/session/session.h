@@ -45,6 +45,7 @@ struct session {
         struct spawn_exit exit;
         bool refuse_waiting; /* the conversation is being deleted */
 
+        unsigned runs; /* that know it: it must outlive them */
         struct run *running;  /* has the sandbox, or is about to get one; the engine frees it */
         struct run *requeued; /* one of those that wait, which still holds descriptors of the sandbox */
         struct run *waiting, **waiting_end;
