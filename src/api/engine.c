@@ -66,7 +66,7 @@ static struct engine_sandbox *sandbox_of(struct engine *engine, const struct run
 
 static void host_claim(void *data, struct run *run) {
         struct engine *engine = data;
-        uint32_t flags = run->setup.request->session ? SPAWN_CLAIM_SESSION : 0;
+        uint32_t flags = run->session ? SPAWN_CLAIM_SESSION : 0;
         spawn_claim(engine->client, run->sandbox, run->setup.request->timeout_ms, flags);
 }
 
@@ -132,7 +132,7 @@ void engine_tidy_soon(struct engine *engine) {
 
 static void host_requeue(void *data, struct run *run) {
         struct engine *engine = data;
-        struct session *session = run->setup.request->session;
+        struct session *session = run->session;
         if (session)
                 session_requeue(session, run);
         else if (admission_return(&engine->admission, &run->ticket, run->setup.request->lane) < 0)
@@ -143,8 +143,8 @@ static void host_requeue(void *data, struct run *run) {
 static void host_finished(void *data, struct run *run) {
         struct engine *engine = data;
         admission_cancel(&engine->admission, &run->ticket);
-        if (run->setup.request->session)
-                session_withdraw(run->setup.request->session, run);
+        if (run->session)
+                session_withdraw(run->session, run);
         run->next = engine->finished;
         engine->finished = run;
         engine->runs--;
@@ -209,7 +209,7 @@ static void hand_out(struct engine *engine) {
                 for (int i = 0; i < SPAWN_READY_FDS; i++)
                         fds[i] = take_fd(&sandbox->fds[i]);
                 sandbox->run = run;
-                sandbox->session = run->setup.request->session;
+                sandbox->session = run->session;
                 sandbox->leased_ns = now_ns;
                 sandbox->admitted = true;
                 if (sandbox->session)

@@ -103,7 +103,7 @@ void engine_sessions_rested(void *data, struct sandbox_id id, uint64_t cpu_us, u
 }
 
 void engine_sessions_call_finished(struct engine *engine, struct run *run) {
-        struct session *session = run->setup.request->session;
+        struct session *session = run->session;
         if (!session)
                 return;
         if (session->sandbox && session->sandbox->run == run) { /* it is alive, and at rest */

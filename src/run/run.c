@@ -85,7 +85,7 @@ static void on_inputs_tried(void *data, const char *failed_name, size_t length, 
         if (!failed_name)
                 run_step(run, RUN_EVENT_INPUTS_WRITTEN);
         else
-                run_step(run, run->setup.request->session ? RUN_EVENT_INPUT_REFUSED_BY_SESSION : RUN_EVENT_INPUT_REFUSED);
+                run_step(run, run->session ? RUN_EVENT_INPUT_REFUSED_BY_SESSION : RUN_EVENT_INPUT_REFUSED);
 }
 
 static void on_file(void *data, const struct work_file *file) {
@@ -292,6 +292,7 @@ struct run *run_new(const struct run_setup *setup) {
         if (!run)
                 return NULL;
         run->setup = *setup;
+        run->session = setup->request->session;
         run->queued_ns = clock_now_ns();
         run->machine.state = RUN_QUEUED;
         id_new(run->id, "run_");

@@ -98,6 +98,7 @@ struct run_pipe {
 
 struct run {
         struct run_setup setup;
+        struct session *session; /* as in the request, which is gone when the run has been answered */
         struct run_machine machine;
         struct admission_ticket ticket; /* the engine's */
         struct run *next;               /* the engine's, or while it waits its session's */

@@ -133,7 +133,7 @@ static void on_waited(void *data) {
 }
 
 void sessions_submit(struct session *session, struct run *run) {
-        assert(run->setup.request->session == session);
+        assert(run->session == session);
         session->runs++;
         if (sessions_are_stopping(session->all)) {
                 run_refuse(run, RUN_REFUSED_STOPPING);

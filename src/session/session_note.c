@@ -93,7 +93,7 @@ void session_note_write(struct session_note *note, const struct session *session
 }
 
 void session_note_of(const struct run *run, struct session_note *ret) {
-        const struct session *session = run->setup.request->session;
+        const struct session *session = run->session;
         *ret = session->note;
         if (session->lost == SESSION_LOSS_NONE || run != session->running)
                 return;

@@ -253,6 +253,7 @@ static void on_done(struct run *run, void *data) {
         json_decref(text);
         json_out_deinit(&out);
         call->run = NULL;
+        memset(&call->request, 0xa5, sizeof(call->request)); /* nobody may look at it any more */
 }
 
 static void on_refused(struct run *run, void *data, enum run_refusal why) {
@@ -261,6 +262,7 @@ static void on_refused(struct run *run, void *data, enum run_refusal why) {
         call->refused = true;
         call->why = why;
         call->run = NULL;
+        memset(&call->request, 0xa5, sizeof(call->request));
 }
 
 static const struct run_handler handler = {.on_done = on_done, .on_refused = on_refused};
