@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from support import network
+from support.harness import HttpSide
 from support.service import Service, private_mounts
 
 MIB = 1 << 20
@@ -45,6 +46,20 @@ def make_service(private_network, tmp_path_factory):
         if service.process and service.process.poll() is None:
             service.process.kill()
             service.process.wait()
+
+
+@pytest.fixture(scope="session")
+def http_side():
+    """The HTTP side alone, with a store of its own. Tests share it, and make projects of their own."""
+    running = HttpSide()
+    yield running
+    assert running.stop() == 0
+
+
+@pytest.fixture
+def http_project(http_side):
+    """A project of that, as (name, key)."""
+    return http_side.new_project()
 
 
 @pytest.fixture(scope="session")

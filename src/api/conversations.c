@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/config.h"
 #include "base/log.h"
+#include "session/sessions.h"
 #include "store/conversations.h"
 
 #define PAGE_DEFAULT 50
@@ -93,6 +94,7 @@ void conversations_handle_get(struct api *api, struct http_request *request) {
 
 void conversations_handle_delete(struct api *api, struct http_request *request) {
         const char *name = request->params[0];
+        sessions_end(api->sessions, request->auth.project_id, name, SESSION_LOSS_DELETED);
         int r = store_conversation_delete(api->store, request->auth.project_id, name);
         if (r == STORE_E_NOT_FOUND) {
                 answer_no_conversation(request, name);

@@ -5,8 +5,15 @@
 #include <string.h>
 
 #include "api/admin.h"
+#include "api/agents.h"
+#include "api/conversation_events.h"
+#include "api/conversations.h"
 #include "api/execute.h"
+#include "api/files.h"
+#include "api/live_sessions.h"
+#include "api/runs.h"
 #include "api/status.h"
+#include "api/tools.h"
 #include "base/cleanup.h"
 
 static const struct route routes[] = {
@@ -16,6 +23,26 @@ static const struct route routes[] = {
 
         {"POST", "/v1/execute", ROUTE_PROJECT, execute_handle, ROUTE_BODY_CONFIGURED},
         {"GET", "/v1/environment", ROUTE_PROJECT, status_handle_environment, ROUTE_BODY_NONE},
+        {"GET", "/v1/tools/run_python", ROUTE_PROJECT, tools_handle_run_python, ROUTE_BODY_NONE},
+
+        {"GET", "/v1/agents", ROUTE_PROJECT, agents_handle_list, ROUTE_BODY_NONE},
+        {"GET", "/v1/agents/{name}", ROUTE_PROJECT, agents_handle_get, ROUTE_BODY_NONE},
+        {"PUT", "/v1/agents/{name}", ROUTE_PROJECT, agents_handle_put, ROUTE_BODY_SMALL},
+        {"DELETE", "/v1/agents/{name}", ROUTE_PROJECT, agents_handle_delete, ROUTE_BODY_NONE},
+        {"GET", "/v1/agents/{name}/env", ROUTE_PROJECT, agents_handle_env_list, ROUTE_BODY_NONE},
+        {"PUT", "/v1/agents/{name}/env/{key}", ROUTE_PROJECT, agents_handle_env_put, ROUTE_BODY_VALUE},
+        {"DELETE", "/v1/agents/{name}/env/{key}", ROUTE_PROJECT, agents_handle_env_delete, ROUTE_BODY_NONE},
+
+        {"GET", "/v1/conversations", ROUTE_PROJECT, conversations_handle_list, ROUTE_BODY_NONE},
+        {"GET", "/v1/conversations/{id}", ROUTE_PROJECT, conversations_handle_get, ROUTE_BODY_NONE},
+        {"DELETE", "/v1/conversations/{id}", ROUTE_PROJECT, conversations_handle_delete, ROUTE_BODY_NONE},
+        {"GET", "/v1/conversations/{id}/runs", ROUTE_PROJECT, conversations_handle_runs, ROUTE_BODY_NONE},
+        {"GET", "/v1/conversations/{id}/files", ROUTE_PROJECT, conversations_handle_files, ROUTE_BODY_NONE},
+        {"GET", "/v1/conversations/{id}/events", ROUTE_PROJECT, conversation_events_handle, ROUTE_BODY_NONE},
+        {"DELETE", "/v1/conversations/{id}/session", ROUTE_PROJECT, live_sessions_handle_end, ROUTE_BODY_NONE},
+        {"GET", "/v1/sessions", ROUTE_PROJECT, live_sessions_handle_list, ROUTE_BODY_NONE},
+        {"GET", "/v1/runs/{id}", ROUTE_PROJECT, runs_handle_get, ROUTE_BODY_NONE},
+        {"GET", "/v1/files/{id}", ROUTE_PROJECT, files_handle_get, ROUTE_BODY_NONE},
 
         {"GET", "/v1/status", ROUTE_ADMIN, status_handle_status, ROUTE_BODY_NONE},
         {"GET", "/v1/projects", ROUTE_ADMIN, admin_handle_projects_list, ROUTE_BODY_NONE},

@@ -17,6 +17,7 @@ enum route_scope {
 
 #define ROUTE_BODY_NONE 0
 #define ROUTE_BODY_SMALL 65536
+#define ROUTE_BODY_VALUE 262144 /* of a setting, which JSON may spell in six characters for each */
 #define ROUTE_BODY_CONFIGURED SIZE_MAX /* SANDBOX_BODY_MAX_BYTES */
 
 struct route {

@@ -116,7 +116,8 @@ def outcomes():
 
 
 def skip_reasons():
-    return set(re.findall(r'return "(\w+)";', read("src/run/run_files.c").split("skip_reason_name")[1].split("\n}")[0]))
+    names = re.findall(r'return "(\w+)";', read("src/run/run_files.c").split("skip_reason_name")[1].split("\n}")[0])
+    return set(names + re.findall(r'run_file_write_skipped\([^;]*, "(\w+)", out\)', read("src/api/execute_reply.c")))
 
 
 # ---- the service's words: string literals of the C sources, joined as the compiler joins them

@@ -16,8 +16,8 @@ SNIPPETS = [block for page in pages.all_pages() for block in page.blocks if bloc
 ADDRESS = "http://127.0.0.1:8080"
 
 # What differs from run to run: of the same kind is enough.
-VARYING = {"run_id", "sandbox_id", "file_id", "id", "created_at", "key"}
-MEASURED = {"start_ms", "wall_ms", "cpu_ms", "queue_ms", "max_memory_bytes", "uptime_s"}
+VARYING = {"run_id", "sandbox_id", "file_id", "id", "key", "created_at", "updated_at", "active_at", "expires_at"}
+MEASURED = {"start_ms", "wall_ms", "cpu_ms", "queue_ms", "max_memory_bytes", "uptime_s", "bytes"}
 
 
 # ---- comparing

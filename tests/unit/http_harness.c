@@ -3,8 +3,8 @@
  *
  * POST /v1/execute does what the header X-Test says: "length" (the default) answers with the length of the body, "sum"
  * with a checksum, "later" after 300 ms, "hold" never (and counts whether the client's leaving was noticed), "big" with
- * 8 MB, "stream" with a million bytes in events, "flood" with a stream that never ends. Prints its port, and on SIGTERM
- * ends.
+ * 8 MB, "stream" with a million bytes in events, "flood" with a stream that never ends, "keep" keeps a run
+ * (http_harness_keep.h). Prints its port, and on SIGTERM ends.
  *
  *      http_harness KEY [request_timeout_s [connections_per_address [body_max_bytes]]]
  */
@@ -17,15 +17,19 @@
 
 #include "api/api.h"
 #include "api/auth.h"
+#include "api/conversation_events.h"
 #include "api/engine.h"
 #include "api/execute.h"
 #include "api/http.h"
 #include "api/http_listen.h"
 #include "api/http_server.h"
+#include "api/live_sessions.h"
 #include "api/metrics.h"
 #include "base/config.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "http_harness_keep.h"
+#include "session/sessions.h"
 #include "store/store.h"
 
 static unsigned held, gone;
@@ -43,6 +47,21 @@ json_t *engine_status(const struct engine *engine) {
 
 void engine_update_metrics(struct engine *engine) {
         (void)engine;
+}
+
+void live_sessions_handle_list(struct api *context, struct http_request *request) {
+        (void)context;
+        http_reply_json(request, 200, json_pack("{s:[]}", "sessions"));
+}
+
+void live_sessions_handle_end(struct api *context, struct http_request *request) {
+        (void)context;
+        http_reply_json(request, 200, json_pack("{s:b}", "ended", 0));
+}
+
+bool sessions_end(struct sessions *sessions, int64_t project_id, const char *conversation, enum session_loss why) {
+        (void)sessions, (void)project_id, (void)conversation, (void)why;
+        return false;
 }
 
 static void reply_length(struct http_request *request) {
@@ -114,6 +133,8 @@ void execute_handle(struct api *context, struct http_request *request) {
                 reply_length(request);
         } else if (strcmp(mode, "sum") == 0) {
                 reply_sum(request);
+        } else if (strcmp(mode, "keep") == 0) {
+                harness_keep(context, request);
         } else if (strcmp(mode, "later") == 0) {
                 loop_add_timer(context->loop, 300 * NS_PER_MS, on_later, request, NULL);
         } else if (strcmp(mode, "hold") == 0) {
@@ -138,6 +159,7 @@ static void on_drained(void *data) {
 static void on_stop(void *data, int signal_number) {
         (void)signal_number;
         api.draining = true;
+        conversation_events_stop(api.events);
         http_server_drain(api.http, on_drained, data);
 }
 
@@ -161,6 +183,10 @@ int main(int argc, char **argv) {
                 .request_timeout_s = argc > 2 ? atoi(argv[2]) : 3,
                 .connections_per_address = argc > 3 ? atoi(argv[3]) : 100,
                 .body_max_bytes = argc > 4 ? atoi(argv[4]) : 1 << 20,
+                .execute_timeout_s = 20,
+                .execute_max_timeout_s = 60,
+                .session_idle_s = 900,
+                .conversation_ttl_s = 86400,
         };
         struct store_key key = {.public_id = "key_test"};
         char address[LISTEN_TEXT_BYTES];
@@ -179,6 +205,7 @@ int main(int argc, char **argv) {
         must(key_hash(argv[1], strlen(argv[1]), &key.hash), NULL);
         must(store_admin_key_set(api.store, &key), NULL);
         must(auth_new(&api, &api.auth), NULL);
+        must(conversation_events_new(&api, &api.events), NULL);
         must(http_listen("127.0.0.1:0", &listen_fd, &e), &e);
         http_listen_text(listen_fd, address);
         must(http_server_new(&api, listen_fd, &api.http), NULL);
@@ -188,6 +215,7 @@ int main(int argc, char **argv) {
         fflush(stdout);
         int r = loop_run(api.loop);
         http_server_free(api.http);
+        conversation_events_free(api.events);
         auth_free(api.auth);
         store_close(api.store);
         nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);

@@ -73,6 +73,8 @@ static void says_which_methods_there_are(void **state) {
         find("", "/v1/execute", ROUTE_WRONG_METHOD);
         find("POST", "/v1/projects/a/keys/b", ROUTE_WRONG_METHOD);
         assert_string_equal(allow, "GET, HEAD, DELETE");
+        find("POST", "/v1/agents/a", ROUTE_WRONG_METHOD);
+        assert_string_equal(allow, "GET, HEAD, PUT, DELETE");
 }
 
 static void reads_names(void **state) {
@@ -83,6 +85,9 @@ static void reads_names(void **state) {
         find("GET", "/v1/projects/%41%2f%c3%A4/keys/x%2Ey", ROUTE_FOUND);
         assert_string_equal(params[0], "A/\xc3\xa4");
         assert_string_equal(params[1], "x.y");
+        find("PUT", "/v1/agents/shop/env/A", ROUTE_FOUND);
+        assert_string_equal(params[0], "shop");
+        assert_string_equal(params[1], "A");
         find("GET", "/v1/projects/..", ROUTE_FOUND);
         assert_string_equal(params[0], "..");
 }
