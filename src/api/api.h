@@ -26,7 +26,7 @@ struct api {
         struct loop *loop;
         struct metrics *metrics;
         json_t *environment;   /* environment.json of the image, or an empty object */
-        struct store *store;   /* projects and keys */
+        struct store *store;   /* what is remembered; writes on a thread of its own */
         struct auth *auth;     /* keys of requests, rates */
         struct sessions *sessions; /* stateful ones that live */
         struct expiry *expiry; /* ends conversations */

@@ -15,6 +15,7 @@
 #include "store/key.h"
 
 #define KEY_FILE_MAX 256
+#define STORE_DEPTH 2 /* folders of the store in each other: blobs/ab */
 #define NEW_KEY_FILE CONFIG_ADMIN_KEY_FILE ".new"
 
 /* ---- folders */
@@ -41,11 +42,26 @@ static int take_lock(int dir_fd, int *ret) {
         return 0;
 }
 
+static int give_files(int dir_fd, int depth, uid_t uid, gid_t gid);
+
+/* `fd` is a file or a folder in one that is being given. What is neither is left alone. */
+static int give(int fd, int depth, uid_t uid, gid_t gid) {
+        struct stat status;
+        int r = 0;
+        if (fstat(fd, &status) < 0)
+                return -errno;
+        if (S_ISDIR(status.st_mode) && depth > 0)
+                r = give_files(fd, depth - 1, uid, gid);
+        else if (!S_ISREG(status.st_mode) || status.st_nlink != 1)
+                return 0;
+        return r == 0 && fchown(fd, uid, gid) < 0 ? -errno : r;
+}
+
 /*
- * Gives files of an earlier start under another user to this one. That user may have been taken over: nothing is
- * followed, and only plain files with one name are touched.
+ * Gives what an earlier start under another user wrote to this one. That user may have been taken over: nothing is
+ * followed, and only folders, down to where the store has any, and plain files with one name are touched.
  */
-static int give_files(int dir_fd, uid_t uid, gid_t gid) {
+static int give_files(int dir_fd, int depth, uid_t uid, gid_t gid) {
         int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         CLEANUP_CLOSEDIR DIR *dir = copy < 0 ? NULL : fdopendir(copy);
         struct dirent *entry;
@@ -55,12 +71,12 @@ static int give_files(int dir_fd, uid_t uid, gid_t gid) {
                 return r;
         }
         while ((entry = readdir(dir))) {
-                struct stat status;
-                CLEANUP_CLOSE int fd = openat(dir_fd, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-                if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1)
+                if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
                         continue;
-                if (fchown(fd, uid, gid) < 0)
-                        return -errno;
+                CLEANUP_CLOSE int fd = openat(dir_fd, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+                int r = fd < 0 ? 0 : give(fd, depth, uid, gid);
+                if (r < 0)
+                        return r;
         }
         return 0;
 }
@@ -73,7 +89,7 @@ static int open_service_folder(int dir_fd, uid_t uid, gid_t gid, int *ret) {
         if (fd < 0 || fstat(fd, &status) < 0)
                 return -errno;
         if (status.st_uid != uid || status.st_gid != gid) {
-                int r = give_files(fd, uid, gid);
+                int r = give_files(fd, STORE_DEPTH, uid, gid);
                 if (r < 0)
                         return r;
         }

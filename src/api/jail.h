@@ -2,9 +2,9 @@
  * The api process jails itself, before it accepts its first connection.
  *
  * Runs in the api process, once, from root down to nothing: a root folder of its own, the service user, no capability,
- * no new privileges, Landlock, a system call filter. There is no way back. It does so in two parts, because the store has
- * a thread of its own: the first part is inherited by it, and the second, which forbids to make another one, holds for
- * both.
+ * no new privileges, Landlock, a system call filter. There is no way back. It does so in two parts, because the store
+ * has a thread of its own: the first part is inherited by it, and the second, which forbids to make another one, holds
+ * for both.
  */
 #pragma once
 
@@ -23,5 +23,6 @@ int jail_find_user(const struct config *config, uid_t *ret_uid, gid_t *ret_gid, 
  */
 int jail_enter(int root_fd, uid_t uid, gid_t gid, struct err *e);
 
-/* No more threads, and the filter for all that there are. Before anything is read that somebody else may have written. */
+/* No more threads, and the filter for all that there are. Before anything is read that somebody else may have written.
+ */
 int jail_seal(struct err *e);

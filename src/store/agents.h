@@ -47,6 +47,8 @@ int store_env_set(struct store *store, int64_t project_id, const char *agent, co
 /* STORE_E_NOT_FOUND: no such agent or setting. */
 int store_env_unset(struct store *store, int64_t project_id, const char *agent, const char *name);
 /* All of them, sorted by name; free with store_env_free. */
-int store_env_list(struct store *store, int64_t project_id, const char *agent, struct store_env **ret, size_t *ret_count);
+int store_env_list(struct store *store, int64_t project_id, const char *agent, struct store_env **ret,
+                   size_t *ret_count);
 /* One value into `value`, which is cut if it is longer. STORE_E_NOT_FOUND: no such agent or setting. */
-int store_env_get(struct store *store, int64_t project_id, const char *agent, const char *name, char *value, size_t size);
+int store_env_get(struct store *store, int64_t project_id, const char *agent, const char *name, char *value,
+                  size_t size);

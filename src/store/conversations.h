@@ -6,9 +6,9 @@
  * READING happens at once, on the loop's thread, from a connection of its own. WRITING that is on the way of a run is
  * asynchronous: the store's one writer thread takes what has been asked for meanwhile together, in one transaction (a
  * group commit), and the callback comes on the loop's thread when it is on the disk. Contents of files are blobs beside
- * the database, named by their SHA-256 and counted by reference; rows are only written when their blobs are on the disk,
- * and a blob is only removed when no row refers to it any more, so a crash leaves at most blobs that nothing refers to,
- * which the next start removes.
+ * the database, named by their SHA-256 and counted by reference; rows are only written when their blobs are on the
+ * disk, and a blob is only removed when no row refers to it any more, so a crash leaves at most blobs that nothing
+ * refers to, which the next start removes.
  */
 #pragma once
 
@@ -30,9 +30,9 @@ struct store_conversation {
         char name[STORE_CONVERSATION_MAX + 1]; /* chosen by the client, unique in its project */
         char agent[STORE_NAME_MAX + 1];        /* "": of none yet */
         int64_t created_ms, active_ms;
-        int64_t runs, files; /* how many there are; every version of a file counts */
-        int64_t bytes;       /* of files, code and replies, as if nothing were shared */
-        bool stateful;       /* one of its runs was a session's */
+        int64_t runs, files;                   /* how many there are; every version of a file counts */
+        int64_t bytes;                         /* of files, code and replies, as if nothing were shared */
+        bool stateful;                         /* one of its runs was a session's */
         char not_kept[STORE_NOT_KEPT_MAX + 1]; /* as its last such run gave it; "": nothing */
 };
 
@@ -73,8 +73,8 @@ struct store_usage {
 /*
  * The conversation of that name; made if it is not there, and then of `agent` ("": of none). One that was of no agent
  * becomes this agent's. Its time of last activity is now. STORE_E_CONFLICT: it is of another agent, whose name is in
- * `ret`. STORE_E_NOT_FOUND: the project has no such agent. The call returns when it is on the disk; it costs nothing but a read where nothing but the time has changed
- * (times are written later, together).
+ * `ret`. STORE_E_NOT_FOUND: the project has no such agent. The call returns when it is on the disk; it costs nothing
+ * but a read where nothing but the time has changed (times are written later, together).
  */
 int store_conversation_use(struct store *store, int64_t project_id, const char *name, const char *agent,
                            struct store_conversation *ret);
@@ -85,8 +85,8 @@ struct store_cursor {
         int64_t ms, id;
 };
 /*
- * Latest activity first, by the times that are written: that of a run when it is kept. `agent` NULL: of all. Returns the
- * count, or a negative errno.
+ * Latest activity first, by the times that are written: that of a run when it is kept. `agent` NULL: of all. Returns
+ * the count, or a negative errno.
  */
 int store_conversation_list(struct store *store, int64_t project_id, const char *agent, struct store_cursor after,
                             struct store_conversation *ret, size_t max);
@@ -103,8 +103,8 @@ int store_conversation_idle(struct store *store, int64_t before_ms, struct store
 
 typedef void (*store_done_fn)(void *data, int result); /* on the loop's thread; 0, STORE_E_* or -errno */
 
-/* Removes it in the background, if there has been no activity meanwhile (else STORE_E_CONFLICT). A negative errno: there
- * will be no callback. */
+/* Removes it in the background, if there has been no activity meanwhile (else STORE_E_CONFLICT). A negative errno:
+ * there will be no callback. */
 int store_conversation_expire(struct store *store, const struct store_idle *which, store_done_fn done, void *data);
 
 /* ---- runs and their files */
@@ -128,7 +128,7 @@ struct store_new_run {
         int64_t conversation_id; /* of store_conversation_use; 0: whatever has the name that `run` gives */
         struct store_quota quota;
         const char *not_kept; /* JSON: names of files that only the session's working directory has; NULL: none */
-        const char *code; /* borrowed, not NUL-terminated by contract */
+        const char *code;     /* borrowed, not NUL-terminated by contract */
         size_t code_length;
         struct store_new_file *files;
         size_t file_count;

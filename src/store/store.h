@@ -1,9 +1,9 @@
 /*
  * What the service remembers: projects and their keys. Agents are in agents.h, conversations in conversations.h.
  *
- * Runs in the api process, after it has jailed itself. These headers know nothing of SQL: the files beside them implement
- * them for one machine, and a database for several machines can implement them as well. Every call is one transaction,
- * and what it wrote is on the disk when it returns 0.
+ * Runs in the api process, after it has jailed itself. These headers know nothing of SQL: the files beside them
+ * implement them for one machine, and a database for several machines can implement them as well. Every call is one
+ * transaction, and what it wrote is on the disk when it returns 0.
  *
  * All calls come from the loop's thread, and all callbacks on it. Reading is done on that thread. Writing is done by a
  * thread of the store's own; where a function writes and has no callback, it waits for that.
@@ -53,8 +53,8 @@ struct store_key {
  */
 int store_new(struct loop *loop, struct store **ret);
 /*
- * Opens or makes the database and the contents of files in `folder`, an absolute path; migrates the tables and makes the
- * project "default". A newer schema is refused. After an error there is still store_close to call.
+ * Opens or makes the database and the contents of files in `folder`, an absolute path; migrates the tables and makes
+ * the project "default". A newer schema is refused. After an error there is still store_close to call.
  */
 int store_open(struct store *store, const char *folder, struct err *e);
 /*

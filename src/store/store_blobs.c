@@ -95,14 +95,19 @@ int blobs_open(struct blobs *blobs, const char *folder, struct err *e) {
         return r < 0 ? err_set(e, r, "cannot open the folder of files beside the database: %s", strerror(-r)) : 0;
 }
 
+static void forget_pending(struct blobs *blobs) {
+        for (size_t i = 0; i < blobs->pending_count; i++)
+                close_fd(&blobs->pending[i].fd);
+        blobs->pending_count = 0;
+}
+
 void blobs_abandon(struct blobs *blobs) {
         for (size_t i = 0; i < blobs->pending_count; i++) {
                 char path[PATH_BYTES];
                 temporary_path(blobs->pending[i].number, path);
                 unlinkat(blobs->folder_fd, path, 0); /* not there any more if it has got its name */
-                close_fd(&blobs->pending[i].fd);
         }
-        blobs->pending_count = 0;
+        forget_pending(blobs);
         blobs->failure = 0;
 }
 
@@ -177,7 +182,10 @@ static int flush_pending(struct blobs *blobs) {
                 r = name_pending(blobs);
         if (r == 0)
                 r = synchronise_folders(blobs);
-        blobs_abandon(blobs);
+        if (r < 0)
+                blobs_abandon(blobs);
+        else
+                forget_pending(blobs);
         return r;
 }
 
@@ -189,7 +197,8 @@ int blobs_put(struct blobs *blobs, const char *name, const void *bytes, size_t s
         struct blob_pending *pending = &blobs->pending[blobs->pending_count];
         pending->number = ++blobs->last_number;
         temporary_path(pending->number, path);
-        CLEANUP_CLOSE int fd = openat(blobs->folder_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        CLEANUP_CLOSE int fd =
+                openat(blobs->folder_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
                 return failed("open", errno);
         int r = write_all(fd, bytes, size);
@@ -199,6 +208,7 @@ int blobs_put(struct blobs *blobs, const char *name, const void *bytes, size_t s
                 unlinkat(blobs->folder_fd, path, 0);
                 return failed("write", -r);
         }
+        sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* only begins; blobs_flush sees to it that it gets done */
         snprintf(pending->name.text, sizeof(pending->name.text), "%s", name);
         pending->fd = take_fd(&fd);
         blobs->pending_count++;

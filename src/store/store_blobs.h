@@ -1,6 +1,6 @@
 /*
- * Contents of files: one file for each content, named by its SHA-256, below `blobs/` beside the database. Private to the
- * store.
+ * Contents of files: one file for each content, named by its SHA-256, below `blobs/` beside the database. Private to
+ * the store.
  *
  * Runs in the api process; everything but opening a content on the writer's thread, so that nothing can be removed and
  * written at the same time. The rows are the authority: a file without a row is nothing, whatever is in it, and may be
@@ -34,7 +34,7 @@ struct blobs {
         unsigned long last_number;
         struct blob_pending pending[BLOBS_OPEN_MAX];
         size_t pending_count;
-        int failure; /* something that was put is not on the disk: what follows must not be committed */
+        int failure;                /* something that was put is not on the disk: what follows must not be committed */
         struct blob_name *doubtful; /* may be without a row, when the transaction is over */
         size_t doubtful_count, doubtful_size;
 };

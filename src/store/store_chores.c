@@ -21,8 +21,8 @@ static int on_commit(void *data, sqlite3 *database, const char *name, int pages)
 }
 
 /*
- * Here rather than by SQLite itself in the middle of a commit, so that those who wait for the commit do not wait for this
- * too. What a reader still needs is left for the next time.
+ * Here rather than by SQLite itself in the middle of a commit, so that those who wait for the commit do not wait for
+ * this too. What a reader still needs is left for the next time.
  */
 static void copy_log(struct store *store) {
         if (store->chores.log_pages < LOG_PAGES)

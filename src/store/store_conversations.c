@@ -1,8 +1,8 @@
 /*
  * Conversations: using, finding, listing, deleting; see conversations.h.
  *
- * Runs in the api process; functions named write_… on the writer's thread. Deleting takes project and name away from the
- * conversation, which is quick whatever it holds; store_chores.c removes the rest of it.
+ * Runs in the api process; functions named write_… on the writer's thread. Deleting takes project and name away from
+ * the conversation, which is quick whatever it holds; store_chores.c removes the rest of it.
  */
 #include "store/conversations.h"
 
@@ -63,8 +63,7 @@ int store_conversation_find(struct store *store, int64_t project_id, const char 
 
 int store_conversation_list(struct store *store, int64_t project_id, const char *agent, struct store_cursor after,
                             struct store_conversation *ret, size_t max) {
-        sqlite3_stmt *s =
-                sql_statement(&store->reader, agent ? SQL_CONVERSATION_LIST_OF_AGENT : SQL_CONVERSATION_LIST);
+        sqlite3_stmt *s = sql_statement(&store->reader, agent ? SQL_CONVERSATION_LIST_OF_AGENT : SQL_CONVERSATION_LIST);
         size_t count = 0;
         int r = 0;
         sqlite3_bind_int64(s, 1, project_id);

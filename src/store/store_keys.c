@@ -1,4 +1,5 @@
-/* Projects and their keys; see store.h. Runs in the api process, on the loop's thread but for what is said otherwise. */
+/* Projects and their keys; see store.h. Runs in the api process, on the loop's thread but for what is said otherwise.
+ */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Runs and files that were kept: listing and reading; see conversations.h. Runs in the api process, the loop's thread. */
+/* Runs and files that were kept: listing and reading; see conversations.h. Runs in the api process, the loop's thread.
+ */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -15,8 +15,7 @@
 /* ---- where it belongs, and what may be kept */
 
 static int find_conversation(struct sql *sql, struct store_new_run *new) {
-        sqlite3_stmt *s =
-                sql_statement(sql, new->conversation_id ? SQL_RUN_CONVERSATION : SQL_RUN_CONVERSATION_NAMED);
+        sqlite3_stmt *s = sql_statement(sql, new->conversation_id ? SQL_RUN_CONVERSATION : SQL_RUN_CONVERSATION_NAMED);
         sqlite3_bind_int64(s, 1, new->run.project_id);
         if (new->conversation_id)
                 sqlite3_bind_int64(s, 2, new->conversation_id);
@@ -53,7 +52,7 @@ static bool fits(const struct store_quota *quota, const struct store_usage *usag
 
 /* Fills in what the files get from the run. `added` is what the run and those that are kept add to the usage. */
 static void decide_fates(struct store_new_run *new, struct store_usage used, struct store_usage *added) {
-        *added = (struct store_usage){.bytes = (int64_t)new->code_length};
+        *added = (struct store_usage){.bytes = (int64_t) new->code_length};
         used.bytes += added->bytes;
         for (size_t i = 0; i < new->file_count; i++) {
                 struct store_file *file = &new->files[i].file;
@@ -123,7 +122,19 @@ static int write_content(struct store *store, const struct store_new_file *new, 
                 is_new = sqlite3_column_int64(s, 1) == 1;
         }
         r = sql_finish(sql, s, r);
-        return r == 0 && is_new ? blobs_put(&store->blobs, new->file.sha256, new->bytes, (size_t)new->file.size) : r;
+        return r == 0 && is_new ? blobs_put(&store->blobs, new->file.sha256, new->bytes, (size_t) new->file.size) : r;
+}
+
+/*
+ * The contents come first, before rows and the reply: the disk writes them meanwhile. `blob_ids` has a place for each
+ * file.
+ */
+static int write_contents(struct store *store, const struct store_new_run *new, int64_t *blob_ids) {
+        int r = 0;
+        for (size_t i = 0; r == 0 && i < new->file_count; i++)
+                if (new->files[i].fate == STORE_FILE_KEPT)
+                        r = write_content(store, &new->files[i], &blob_ids[i]);
+        return r;
 }
 
 static int write_file_row(struct sql *sql, const struct store_new_run *new, const struct store_file *file,
@@ -147,16 +158,11 @@ static int write_file_row(struct sql *sql, const struct store_new_run *new, cons
         return r == STORE_E_NOT_FOUND ? STORE_E_EXISTS : r;
 }
 
-static int write_files(struct store *store, const struct store_new_run *new, int64_t run_row) {
+static int write_file_rows(struct sql *sql, const struct store_new_run *new, int64_t run_row, const int64_t *blob_ids) {
         int r = 0;
-        for (size_t i = 0; r == 0 && i < new->file_count; i++) {
-                int64_t blob_id = 0;
-                if (new->files[i].fate != STORE_FILE_KEPT)
-                        continue;
-                r = write_content(store, &new->files[i], &blob_id);
-                if (r == 0)
-                        r = write_file_row(&store->database, new, &new->files[i].file, run_row, blob_id);
-        }
+        for (size_t i = 0; r == 0 && i < new->file_count; i++)
+                if (new->files[i].fate == STORE_FILE_KEPT)
+                        r = write_file_row(sql, new, &new->files[i].file, run_row, blob_ids[i]);
         return r;
 }
 
@@ -179,25 +185,33 @@ static int write_counts(struct sql *sql, const struct store_new_run *new, const 
         return sql_run(sql, s);
 }
 
+static int write_rows(struct sql *sql, const struct store_new_run *new, const int64_t *blob_ids,
+                      struct store_usage *added) {
+        int64_t run_row = 0;
+        int r = write_run_row(sql, new, &run_row);
+        if (r == 0)
+                r = write_details(sql, new, run_row, added);
+        if (r == 0)
+                r = write_file_rows(sql, new, run_row, blob_ids);
+        return r == 0 ? write_counts(sql, new, added) : r;
+}
+
 /* ---- */
 
 static int write_run(struct store *store, void *data) {
         struct store_new_run *new = data;
-        struct sql *sql = &store->database;
         struct store_usage usage, added;
-        int64_t run_row = 0;
-        int r = find_conversation(sql, new);
+        int r = find_conversation(&store->database, new);
         if (r == 0)
-                r = read_usage(sql, new->run.project_id, &usage);
+                r = read_usage(&store->database, new->run.project_id, &usage);
         if (r != 0)
                 return r;
+        CLEANUP_FREE int64_t *blob_ids = calloc(new->file_count + 1, sizeof(*blob_ids));
+        if (!blob_ids)
+                return -ENOMEM;
         decide_fates(new, usage, &added);
-        r = write_run_row(sql, new, &run_row);
-        if (r == 0)
-                r = write_details(sql, new, run_row, &added);
-        if (r == 0)
-                r = write_files(store, new, run_row);
-        return r == 0 ? write_counts(sql, new, &added) : r;
+        r = write_contents(store, new, blob_ids);
+        return r == 0 ? write_rows(&store->database, new, blob_ids, &added) : r;
 }
 
 static bool is_sound(const struct store_new_file *new) {

@@ -101,8 +101,7 @@ const char *const sql_texts[SQL_STATEMENTS] = {
                         " JOIN conversations c ON c.id = r.conversation_id JOIN run_details d ON d.run_id = r.id"
                         " WHERE r.public_id = ?2 AND c.project_id = ?1",
 
-        [SQL_FILE_NOT_LATEST] =
-                "UPDATE files SET latest = 0 WHERE conversation_id = ?1 AND name = ?2 AND latest = 1",
+        [SQL_FILE_NOT_LATEST] = "UPDATE files SET latest = 0 WHERE conversation_id = ?1 AND name = ?2 AND latest = 1",
         [SQL_FILE_INSERT] = "INSERT INTO files (public_id, conversation_id, run_id, name, size, media_type, blob_id,"
                             " created_ms, latest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 1)"
                             " ON CONFLICT (public_id) DO NOTHING RETURNING id",

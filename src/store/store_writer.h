@@ -2,8 +2,8 @@
  * The writer: the one thread that changes the database and the contents of files. Private to the store.
  *
  * Runs in the api process. What is asked for while it works is done together, in one transaction with one
- * synchronisation (a group commit); each job stands in a savepoint, so one that fails is undone alone. Callbacks come on
- * the loop's thread after the commit. Between groups it does its chores (store_chores.h).
+ * synchronisation (a group commit); each job stands in a savepoint, so one that fails is undone alone. Callbacks come
+ * on the loop's thread after the commit. Between groups it does its chores (store_chores.h).
  */
 #pragma once
 
@@ -27,7 +27,8 @@ void writer_free(struct writer *writer);
 /* Has it done before everything that can wait, and waits for it. Returns what `write` returned, or a negative errno. */
 int writer_call(struct store *store, writer_fn write, void *data);
 
-/* Has it done; `weight` are bytes that it will write, roughly. 0, or a negative errno, and then there is no callback. */
+/* Has it done; `weight` are bytes that it will write, roughly. 0, or a negative errno, and then there is no callback.
+ */
 int writer_submit(struct store *store, writer_fn write, void *data, size_t weight, store_done_fn done, void *done_data);
 
 /* Times of activity have been noted where there were none. */

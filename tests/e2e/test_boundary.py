@@ -1,5 +1,6 @@
 """The api process: unprivileged, jailed, and of no use to someone who takes it over."""
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -14,6 +15,26 @@ def test_it_is_another_user_without_any_privilege(service):
     for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
         assert int(api.status[name], 16) == 0, name
     assert api.status["NoNewPrivs"] == "1" and api.status["Seccomp"] == "2"
+
+
+def test_each_of_its_threads_is_jailed(service):
+    """The store's thread was there before the filter; what the first thread has given up, it must have given up too."""
+    threads = service.api.threads
+    assert sorted(threads) == ["sandboxd-api", "store-writer"]
+    first = threads["sandboxd-api"]
+    for name, thread in threads.items():
+        for field in ("Uid", "Gid", "Groups", "NoNewPrivs", "Seccomp", "Seccomp_filters"):
+            assert thread[field] == first[field], (name, field)
+        for field in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+            assert int(thread[field], 16) == 0, (name, field)
+        assert thread["NoNewPrivs"] == "1" and thread["Seccomp"] == "2"
+    assert int(first["Seccomp_filters"]) >= 2
+    for task in (service.api.proc / "task").iterdir():
+        root = os.stat(task / "root")
+        folder = os.stat(service.data_dir / "service")
+        assert (root.st_dev, root.st_ino) == (folder.st_dev, folder.st_ino)
+        limits = (task / "limits").read_text()
+        assert re.search(r"Max processes +0 +0 ", limits), limits
 
 
 def test_its_root_is_a_folder_of_its_own_in_the_data_folder(service):

@@ -2,7 +2,9 @@
  * The filter for untrusted code, alone: root, all capabilities, the host's namespaces, no Landlock.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,6 +214,84 @@ static void test_needs_no_new_privs(void **state) {
         assert_int_equal(layer_run(unprivileged_without_nnp, load_snippet, NULL).result, -EACCES);
 }
 
+/* ---- The api process: two threads, of which one has been there before the filter ---- */
+
+struct second_thread {
+        sem_t go;
+        long made, started, pid;
+};
+
+static void *nothing(void *data) {
+        return data;
+}
+
+static void *use_calls(void *data) {
+        struct second_thread *second = data;
+        pthread_t third;
+
+        while (sem_wait(&second->go) < 0)
+                ;
+        second->made = ERRNO_OF(syscall(SYS_socket, AF_INET, SOCK_STREAM, 0));
+        second->started = -pthread_create(&third, NULL, nothing, NULL);
+        second->pid = syscall(SYS_getpid);
+        return NULL;
+}
+
+/* 0, or which of the steps went wrong. */
+static long confine_both(const void *data) {
+        struct second_thread second = {.made = 1};
+        pthread_t thread;
+
+        (void)data;
+        if (sem_init(&second.go, 0, 0) < 0 || pthread_create(&thread, NULL, use_calls, &second) != 0)
+                return 1;
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || seccomp_load_for_all_threads(SECCOMP_API) < 0)
+                return 2;
+        if (sem_post(&second.go) < 0 || pthread_join(thread, NULL) != 0)
+                return 3;
+        if (second.made != -EPERM)
+                return 4;
+        if (second.started == 0)
+                return 5;
+        return second.pid == getpid() ? 0 : 6;
+}
+
+static void test_all_threads(void **state) {
+        (void)state;
+        layer_need_root();
+        assert_int_equal(layer_run(NULL, confine_both, NULL).result, 0);
+}
+
+static void *load_for_itself(void *data) {
+        struct second_thread *second = data;
+
+        second->made = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : seccomp_load(SECCOMP_API);
+        while (sem_wait(&second->go) < 0)
+                ;
+        return NULL;
+}
+
+/* A filter of the other thread's own cannot be replaced by ours: that is no success. */
+static long confine_one_with_a_filter(const void *data) {
+        struct second_thread second = {.made = 1};
+        pthread_t thread;
+
+        (void)data;
+        if (sem_init(&second.go, 0, 0) < 0 || pthread_create(&thread, NULL, load_for_itself, &second) != 0)
+                return 1;
+        while (__atomic_load_n(&second.made, __ATOMIC_SEQ_CST) == 1)
+                usleep(1000);
+        if (second.made < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                return 2;
+        return seccomp_load_for_all_threads(SECCOMP_API);
+}
+
+static void test_all_threads_or_none(void **state) {
+        (void)state;
+        layer_need_root();
+        assert_int_equal(layer_run(NULL, confine_one_with_a_filter, NULL).result, -EBUSY);
+}
+
 static long load_nonsense(const void *data) {
         (void)data;
         return seccomp_load((enum seccomp_policy)77);
@@ -235,6 +315,8 @@ int main(void) {
                 cmocka_unit_test(test_unknown_calls),
                 cmocka_unit_test(test_call_minus_one_is_not_fatal),
                 cmocka_unit_test(test_needs_no_new_privs),
+                cmocka_unit_test(test_all_threads),
+                cmocka_unit_test(test_all_threads_or_none),
                 cmocka_unit_test(test_unknown_policy),
         };
 

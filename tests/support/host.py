@@ -12,6 +12,11 @@ NAMESPACES = ("user", "pid", "mnt", "net", "ipc", "uts", "cgroup")
 UIDS_PER_SERVICE = 65537
 
 
+def read_status(path):
+    lines = path.read_text(errors="replace").splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
 @dataclass(frozen=True)
 class Process:
     """One process, as the host sees it. Properties read /proc anew each time and raise OSError once it is gone."""
@@ -24,8 +29,13 @@ class Process:
 
     @property
     def status(self):
-        lines = (self.proc / "status").read_text(errors="replace").splitlines()
-        return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        return read_status(self.proc / "status")
+
+    @property
+    def threads(self):
+        """The status of each thread, the first one included, by its name."""
+        found = [read_status(task / "status") for task in (self.proc / "task").iterdir()]
+        return {status["Name"]: status for status in found}
 
     @property
     def uids(self):

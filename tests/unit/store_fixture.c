@@ -145,9 +145,17 @@ struct store_new_run *store_fixture_run(const struct store_fixture *f, const cha
         struct store_new_run *run = calloc(1, sizeof(*run));
         assert_non_null(run);
         *run = (struct store_new_run){
-                .run = {.project_id = store_fixture_project(f), .exit_code = -3, .stateful = true, .started_ms = 11,
-                        .wall_us = 12, .cpu_us = 13, .memory_max_bytes = 14, .results = 2, .outcome = "ok",
-                        .sandbox_id = "sbx_1", .agent = "robot"},
+                .run = {.project_id = store_fixture_project(f),
+                        .exit_code = -3,
+                        .stateful = true,
+                        .started_ms = 11,
+                        .wall_us = 12,
+                        .cpu_us = 13,
+                        .memory_max_bytes = 14,
+                        .results = 2,
+                        .outcome = "ok",
+                        .sandbox_id = "sbx_1",
+                        .agent = "robot"},
                 .code = code,
                 .code_length = sizeof(code) - 1,
                 .files = calloc(files + 1, sizeof(*run->files)),

@@ -191,8 +191,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(the_same_content_is_there_once, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(removing_and_saving_the_same_content, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(what_a_crash_left_is_removed, store_set_up, store_tear_down),
-                cmocka_unit_test_setup_teardown(a_content_without_a_row_is_not_believed, store_set_up,
-                                                store_tear_down),
+                cmocka_unit_test_setup_teardown(a_content_without_a_row_is_not_believed, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(many_files_of_one_run, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_written, store_set_up, store_tear_down),
         };

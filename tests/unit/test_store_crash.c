@@ -1,9 +1,9 @@
 /*
  * A crash at any point loses nothing that was answered, and leaves nothing behind.
  *
- * A child process saves runs with files, and deletes conversations, as fast as it can; what has been answered it reports
- * over a pipe. It is killed in the middle of one of its system calls (a write is half done by then), or at a random time.
- * The test then opens what it left.
+ * A child process saves runs with files, and deletes conversations, as fast as it can; what has been answered it
+ * reports over a pipe. It is killed in the middle of one of its system calls (a write is half done by then), or at a
+ * random time. The test then opens what it left.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 #define CONVERSATIONS 5
 #define AT_ONCE 6
 #define RUNS_A_CHILD 60
-#define CHILDREN 42
+#define CHILDREN 36
 #define CHILDREN_A_FOLDER 6
 #define RUNS_MAX (CHILDREN_A_FOLDER * RUNS_A_CHILD)
 #define CONTENTS 40 /* different ones, so that most are shared and many lose their last reference */

@@ -30,7 +30,7 @@ static void a_run_is_kept(void **state) {
         assert_int_equal(new->files[0].fate, STORE_FILE_KEPT);
         assert_string_equal(new->files[1].file.run_id, "run_1");
         assert_string_equal(new->files[1].file.conversation, "talk");
-        assert_true(new->files[1].file.latest && new->files[1].file.created_ms > 1700000000000);
+        assert_true(new->files[1].file.latest &&new->files[1].file.created_ms > 1700000000000);
         store_fixture_run_free(new);
 
         store_fixture_reopen(f);
@@ -177,7 +177,7 @@ static void files_over_the_quota_are_left_out(void **state) {
         store_fixture_add(new, "file_2", "b.txt", "0123456789ABCDEFGHIJ");
         store_fixture_add(new, "file_3", "c.txt", "abcdefghij");
         store_fixture_add(new, "file_4", "d.txt", "klm");
-        new->quota = (struct store_quota){.bytes = (int64_t)new->code_length + 22, .files = 2};
+        new->quota = (struct store_quota){.bytes = (int64_t) new->code_length + 22, .files = 2};
         assert_int_equal(store_fixture_save(f, new), 0);
         assert_int_equal(new->files[0].fate, STORE_FILE_KEPT);
         assert_int_equal(new->files[1].fate, STORE_FILE_OVER_QUOTA); /* bytes */
@@ -211,7 +211,7 @@ static void files_over_the_quota_are_left_out(void **state) {
         store_fixture_use(f, "talk");
         new = store_fixture_run(f, "talk", "run_4", 1);
         store_fixture_add(new, "file_7", "a.txt", "0123456789");
-        new->quota = (struct store_quota){.bytes = (int64_t)new->code_length + 10, .files = 1};
+        new->quota = (struct store_quota){.bytes = (int64_t) new->code_length + 10, .files = 1};
         assert_int_equal(store_fixture_save(f, new), 0);
         assert_int_equal(new->files[0].fate, STORE_FILE_KEPT);
         store_fixture_run_free(new);
