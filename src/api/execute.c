@@ -99,8 +99,7 @@ void execute_answer(struct execution *execution, const struct run *run) {
         const struct reply_view view = {&execution->note, execution->files, execution->what.run.inline_files};
         struct json_out out;
         json_out_init(&out, 0);
-        execute_reply_write(&out, run, &execution->what, execution->api->config,
-                            engine_libraries(execution->api->engine), &view);
+        execute_reply_write(&out, run, &execution->what, engine_libraries(execution->api->engine), &view);
         if (out.failed)
                 json_out_deinit(&out);
         if (execution->what.stream) {

@@ -23,8 +23,7 @@ static char *write_reply(void *data, size_t *ret_length) {
         };
         struct json_out out;
         json_out_init(&out, 0);
-        execute_reply_write(&out, execution->run, &execution->what, execution->api->config,
-                            engine_libraries(execution->api->engine), &view);
+        execute_reply_write(&out, execution->run, &execution->what, engine_libraries(execution->api->engine), &view);
         if (out.failed)
                 json_out_deinit(&out);
         *ret_length = out.used;

@@ -46,6 +46,7 @@ static bool take_agent(struct execution *execution, struct agent_settings *setti
 
 static bool take_timeout(struct execution *execution, const struct agent_settings *settings) {
         struct run_request *run = &execution->what.run;
+        execution->what.timeout_max_ms = settings->timeout_max_ms;
         if (run->timeout_ms == 0)
                 run->timeout_ms = settings->timeout_ms;
         if (run->timeout_ms <= settings->timeout_max_ms)

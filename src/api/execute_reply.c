@@ -2,7 +2,6 @@
 #include "api/execute_reply.h"
 
 #include "api/execute_request.h"
-#include "base/config.h"
 #include "run/hints.h"
 #include "run/run.h"
 #include "session/sessions.h"
@@ -76,7 +75,7 @@ static void write_usage(struct json_out *out, const struct run *run) {
         json_out_close(out, '}');
 }
 
-static void write_hint(struct json_out *out, const struct run *run, const struct config *config,
+static void write_hint(struct json_out *out, const struct run *run, const struct execute_request *execute,
                        const char *libraries) {
         char tail[HINT_STDERR_BYTES], hint[HINT_BYTES];
         struct hint_facts facts = {
@@ -85,11 +84,12 @@ static void write_hint(struct json_out *out, const struct run *run, const struct
                 .stderr_end = tail,
                 .stderr_length = output_tail(&run->pipes[RUN_STDERR].output, tail, sizeof(tail)),
                 .timeout_ms = run->setup.request->timeout_ms,
-                .max_timeout_ms = execute_max_timeout_ms(config),
+                .max_timeout_ms = execute->timeout_max_ms,
                 .output_max_bytes = run->setup.limits.output_max_bytes,
                 .libraries = libraries,
                 .inputs = run->setup.request->inputs,
                 .input_count = run->setup.request->input_count,
+                .stateful = run->session != NULL,
                 .skipped_for_size = run->files.skipped_for_size,
         };
         json_out_member_string(out, "hint", hint_choose(&facts, hint) ? hint : NULL);
@@ -106,7 +106,7 @@ static size_t expected_size(const struct run *run) {
 }
 
 void execute_reply_write(struct json_out *out, const struct run *run, const struct execute_request *execute,
-                         const struct config *config, const char *libraries, const struct reply_view *view) {
+                         const char *libraries, const struct reply_view *view) {
         const struct run_files *files = &run->files;
         json_out_reserve(out, expected_size(run));
         json_out_open(out, '{');
@@ -124,7 +124,7 @@ void execute_reply_write(struct json_out *out, const struct run *run, const stru
         json_out_member_bool(out, "files_complete", run->files_complete && !files->failed);
         write_session(out, execute->run.session != NULL, view->note);
         write_usage(out, run);
-        write_hint(out, run, config, libraries);
+        write_hint(out, run, execute, libraries);
         json_out_close(out, '}');
         if (files->failed)
                 out->failed = true; /* a file that would be missing without a word */

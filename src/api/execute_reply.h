@@ -7,7 +7,6 @@
 
 #include "run/json_out.h"
 
-struct config;
 struct execute_request;
 struct run;
 struct session_note;
@@ -22,4 +21,4 @@ struct reply_view {
 
 /* Writes the whole reply as one JSON object. Look at out->failed. `libraries`: what is installed, for hints. */
 void execute_reply_write(struct json_out *out, const struct run *run, const struct execute_request *execute,
-                         const struct config *config, const char *libraries, const struct reply_view *view);
+                         const char *libraries, const struct reply_view *view);

@@ -26,6 +26,7 @@ struct execute_request {
         const char **file_ids;   /* earlier files, whose contents are still to be found; NULL where not */
         void **mapped;           /* their contents; NULL where not */
         bool inline_given;       /* the client has said what it wants */
+        uint32_t timeout_max_ms; /* the most that the run might have asked for */
 };
 
 /*

@@ -146,18 +146,26 @@ static bool contains(const char *text, size_t length, const char *needle) {
         return memmem(text, length, needle, strlen(needle)) != NULL;
 }
 
-/* 'name' in the message, for a name of the characters that modules have. */
-static bool quoted_name(const char *message, char *name, size_t size) {
-        const char *start = strchr(message, '\'');
-        const char *end = start ? strchr(start + 1, '\'') : NULL;
-        if (!end || end == start + 1 || (size_t)(end - start - 1) >= size)
+/* The name between `before` and the next `quote`, if it is one of the characters that modules have. */
+static bool name_between(const char *message, const char *before, char quote, char *name, size_t size) {
+        const char *start = strstr(message, before);
+        if (!start)
                 return false;
-        for (const char *c = start + 1; c < end; c++)
+        start += strlen(before);
+        const char *end = strchr(start, quote);
+        if (!end || end == start || (size_t)(end - start) >= size)
+                return false;
+        for (const char *c = start; c < end; c++)
                 if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
                         return false;
-        memcpy(name, start + 1, (size_t)(end - start - 1));
-        name[end - start - 1] = '\0';
+        memcpy(name, start, (size_t)(end - start));
+        name[end - start] = '\0';
         return true;
+}
+
+/* 'name' */
+static bool quoted_name(const char *message, char *name, size_t size) {
+        return name_between(message, "'", '\'', name, size);
 }
 
 static bool say(char hint[HINT_BYTES], const char *sentence) {
@@ -165,11 +173,18 @@ static bool say(char hint[HINT_BYTES], const char *sentence) {
         return true;
 }
 
-/* "No module named 'x'", and what pandas says of a library that it would use if it were there. */
-static bool is_missing_module(const struct exception *exception) {
-        if (strcmp(exception->type, "ModuleNotFoundError") == 0)
+/* "No module named 'x'", and what pandas says of a library that it would use if it were there. `name`: "" if it has
+ * none that can be shown. */
+static bool find_missing_module(const struct exception *exception, char *name, size_t size) {
+        const char *message = exception->message;
+        name[0] = '\0';
+        if (strcmp(exception->type, "ModuleNotFoundError") == 0) {
+                quoted_name(message, name, size);
                 return true;
-        return strcmp(exception->type, "ImportError") == 0 && strstr(exception->message, "Missing optional dependency");
+        }
+        return strcmp(exception->type, "ImportError") == 0 &&
+               (name_between(message, "`Import ", '`', name, size) ||
+                name_between(message, "Missing optional dependency '", '\'', name, size));
 }
 
 /* The nearest one that is there is named, if one is known. */
@@ -177,9 +192,9 @@ static bool say_missing_module(const struct hint_facts *facts, const struct exce
                                char hint[HINT_BYTES]) {
         char module[80];
         const char *other;
-        if (!is_missing_module(exception))
+        if (!find_missing_module(exception, module, sizeof(module)))
                 return false;
-        if (!quoted_name(exception->message, module, sizeof(module)))
+        if (!*module)
                 snprintf(hint, HINT_BYTES, "The module is not installed, and " NO_INSTALLS " (%s).", facts->libraries);
         else if ((other = module_meant(module, facts->libraries)))
                 snprintf(hint, HINT_BYTES, "There is no module \"%s\", but \"%s\" is installed: import that.", module,

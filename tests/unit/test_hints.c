@@ -43,6 +43,9 @@ static const struct {
         {TRACEBACK "ModuleNotFoundError: No module named 'sklearn'\n", "\"sklearn\" is not installed"},
         {TRACEBACK "ImportError: Missing optional dependency 'xlrd'. Use pip or conda to install xlrd.\n",
          "\"xlrd\" is not installed, and nothing can be installed"},
+        {TRACEBACK "ImportError: `Import tabulate` failed.  Use pip, conda, or another tool to install it.\n",
+         "\"tabulate\" is not installed, and nothing can be installed, as there is no network and no package manager: "
+         "use to_string() of pandas"},
         {TRACEBACK "ImportError: Unable to find a usable engine; tried using: 'pyarrow', 'fastparquet'.\n",
          "CSV files"},
         {TRACEBACK "FileNotFoundError: [Errno 2] No such file or directory: 'pip'\n", "no program \"pip\""},
