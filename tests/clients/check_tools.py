@@ -136,7 +136,8 @@ MESSAGES = [{"role": "user", "content": "How much is 2 to the power of 100?"}]
 SENDERS = {
     "openai": lambda tool: openai_client().chat.completions.create(model="m", messages=MESSAGES, tools=[tool]),
     "openai-responses": lambda tool: openai_client().responses.create(model="m", input="hello", tools=[tool]),
-    "anthropic": lambda tool: anthropic_client().messages.create(model="m", max_tokens=9, messages=MESSAGES, tools=[tool]),
+    "anthropic": lambda tool: anthropic_client().messages.create(model="m", max_tokens=9, messages=MESSAGES,
+                                                                 tools=[tool]),
 }
 CHECKS = {
     "openai": check_openai,

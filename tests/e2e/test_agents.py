@@ -58,7 +58,8 @@ def test_names_that_are_refused(agents, name):
     assert agents.ask("GET", f"/{name}").status == 404
 
 
-@pytest.mark.parametrize("image, words", [("/etc/passwd", "docker://"), ("file:///etc", "docker://"), ("docker://", "docker://"),
+@pytest.mark.parametrize("image, words", [("/etc/passwd", "docker://"), ("file:///etc", "docker://"),
+                                          ("docker://", "docker://"),
                                           ("docker://registry.example/shop:1", "cannot deploy")])
 def test_images_are_refused(agents, image, words):
     response = agents.put("shop", {"image": image})
@@ -68,7 +69,8 @@ def test_images_are_refused(agents, image, words):
 
 @pytest.mark.parametrize("body, param", [
     ({"x": 1}, "x"), ({"tools": {}}, "tools"), ({"tools": [TOOL, TOOL]}, "tools[1].name"), ({"image": 5}, "image"),
-    ({"tools": [{**TOOL, "entrypoint": "shop"}]}, "tools[0].entrypoint"), ({"tools": [{**TOOL, "more": 1}]}, "tools[0].more"),
+    ({"tools": [{**TOOL, "entrypoint": "shop"}]}, "tools[0].entrypoint"),
+    ({"tools": [{**TOOL, "more": 1}]}, "tools[0].more"),
     ({"tools": [TOOL] * 129}, "tools")])
 def test_bodies_that_are_refused(agents, body, param):
     response = agents.put("shop", body)
@@ -105,11 +107,13 @@ def test_agents_belong_to_their_project(http_side, agents):
 
 def test_settings(agents):
     agents.put("shop")
-    assert agents.ask("GET", "/shop/env").json == {"env": {}, "effective": {"stateful": False, "timeout_s": 20}, "warnings": []}
+    assert agents.ask("GET", "/shop/env").json == {"env": {}, "effective": {"stateful": False, "timeout_s": 20},
+                                                   "warnings": []}
 
     on = agents.set("shop", SESSION, "true")
     assert on.status == 200
-    assert on.json == {"name": SESSION, "value": "true", "effective": {"stateful": True, "timeout_s": 20}, "warnings": []}
+    assert on.json == {"name": SESSION, "value": "true", "effective": {"stateful": True, "timeout_s": 20},
+                       "warnings": []}
     assert agents.set("shop", TIMEOUT, "45").json["effective"] == {"stateful": True, "timeout_s": 45}
     assert agents.set("shop", "OWN", "").json["warnings"] == []
     whole = agents.ask("GET", "/shop/env").json
@@ -136,8 +140,10 @@ def test_a_limit_above_the_platforms_is_stored_with_a_warning(agents):
 
 
 @pytest.mark.parametrize("key, value", [
-    (SESSION, "TRUE"), (SESSION, "1"), (SESSION, "yes"), (SESSION, ""), (SESSION, " true"), (TIMEOUT, "0"), (TIMEOUT, "121"),
-    (TIMEOUT, "1.5"), (TIMEOUT, "20 "), (TIMEOUT, "+5"), (TIMEOUT, "-5"), (TIMEOUT, "05"), (TIMEOUT, "1e1"), (TIMEOUT, ""),
+    (SESSION, "TRUE"), (SESSION, "1"), (SESSION, "yes"), (SESSION, ""), (SESSION, " true"), (TIMEOUT, "0"),
+    (TIMEOUT, "121"),
+    (TIMEOUT, "1.5"), (TIMEOUT, "20 "), (TIMEOUT, "+5"), (TIMEOUT, "-5"), (TIMEOUT, "05"), (TIMEOUT, "1e1"),
+    (TIMEOUT, ""),
     (TIMEOUT, "99999999999999999999"), (TIMEOUT, "٢٠")])
 def test_values_that_are_refused(agents, key, value):
     agents.put("shop")
@@ -152,7 +158,8 @@ def test_limits_that_are_taken(agents, value):
     assert agents.set("shop", TIMEOUT, value).status == 200
 
 
-@pytest.mark.parametrize("body, param", [({}, "value"), ({"value": 5}, "value"), ({"value": None}, "value"), ({"value": "a\0b"}, "value"),
+@pytest.mark.parametrize("body, param", [({}, "value"), ({"value": 5}, "value"), ({"value": None}, "value"),
+                                         ({"value": "a\0b"}, "value"),
                                          ({"value": "x" * 32769}, "value"), ({"value": "x", "y": 1}, "y")])
 def test_settings_that_are_no_texts(agents, body, param):
     agents.put("shop")

@@ -1,4 +1,4 @@
-"""Conversations, their runs, files and events, over HTTP: the HTTP side alone, in which runs are kept without being run."""
+"""Conversations, their runs, files and events: the HTTP side alone, in which runs are kept without being run."""
 import http.client
 import json
 import re
@@ -85,8 +85,10 @@ def test_conversations_of_one_agent(mine):
     assert mine.get("/conversations?agent=nobody").json["conversations"] == []
 
 
-@pytest.mark.parametrize("query, param", [("limit=0", "limit"), ("limit=201", "limit"), ("limit=x", "limit"), ("limit=", "limit"),
-                                          ("after=x", "after"), ("after=1-", "after"), ("after=-1-1", "after"), ("after=1-1-1", "after")])
+@pytest.mark.parametrize("query, param", [("limit=0", "limit"), ("limit=201", "limit"), ("limit=x", "limit"),
+                                          ("limit=", "limit"),
+                                          ("after=x", "after"), ("after=1-", "after"), ("after=-1-1", "after"),
+                                          ("after=1-1-1", "after")])
 def test_pages_that_there_are_not(mine, query, param):
     response = mine.get(f"/conversations?{query}")
     assert response.status == 400 and response.error["param"] == param
@@ -97,7 +99,8 @@ def test_a_conversation_is_deleted_with_all_it_holds(mine):
     mine.keep("other", CSV)
     gone = mine.delete("/conversations/talk")
     assert gone.status == 204 and gone.body == b""
-    paths = ["/conversations/talk", "/conversations/talk/runs", "/conversations/talk/files", "/conversations/talk/events",
+    paths = ["/conversations/talk", "/conversations/talk/runs", "/conversations/talk/files",
+             "/conversations/talk/events",
              f"/runs/{kept['run_id']}", f"/files/{kept['files'][0]}"]
     for path in paths:
         response = mine.get(path)
@@ -106,13 +109,14 @@ def test_a_conversation_is_deleted_with_all_it_holds(mine):
     assert ids(mine.get("/conversations").json["conversations"]) == ["other"]
     assert mine.get(f"/files/{mine.get('/conversations/other/files').json['files'][0]['file_id']}").body == CSV[2]
     mine.keep("talk")
-    assert mine.get("/conversations/talk").json["run_count"] == 1, "the name is free again, and nothing of before is there"
+    assert mine.get("/conversations/talk").json["run_count"] == 1, "the name is free, and nothing of before is there"
 
 
 def test_another_projects_things_are_not_there(mine, http_side):
     kept = mine.keep("talk", CSV)
     other = Project(http_side, http_side.new_project()[1])
-    for path in ("/conversations/talk", "/conversations/talk/runs", "/conversations/talk/files", "/conversations/talk/events",
+    for path in ("/conversations/talk", "/conversations/talk/runs", "/conversations/talk/files",
+                 "/conversations/talk/events",
                  f"/runs/{kept['run_id']}", f"/files/{kept['files'][0]}"):
         assert other.get(path).status == 404, path
     assert other.delete("/conversations/talk").status == 404
@@ -168,7 +172,8 @@ def test_files_are_listed_latest_first_with_all_versions(mine):
     old, new = by_id[first["files"][0]], by_id[second["files"][0]]
     assert (old["latest"], new["latest"], by_id[first["files"][1]]["latest"]) == (False, True, True)
     assert re.fullmatch(TIME, new.pop("created_at")) and len(new.pop("sha256")) == 64
-    assert new == {"file_id": second["files"][0], "name": "t.csv", "size": 3, "media_type": "text/csv", "run_id": second["run_id"],
+    assert new == {"file_id": second["files"][0], "name": "t.csv", "size": 3, "media_type": "text/csv",
+                   "run_id": second["run_id"],
                    "conversation_id": "talk", "latest": True, "url": f"/v1/files/{second['files'][0]}"}
     latest = mine.walk("/conversations/talk/files?latest=1", "files", 1)
     assert sorted(file["name"] for file in latest) == ["t.csv", "u.txt"] and all(file["latest"] for file in latest)
@@ -185,7 +190,8 @@ class Listener:
 
     def __init__(self, project, conversation, headers=None):
         self.connection = project.http_side.connect(20)
-        self.connection.request("GET", f"/v1/conversations/{conversation}/events", headers=project.http_side.headers(headers, project.key))
+        self.connection.request("GET", f"/v1/conversations/{conversation}/events",
+                                headers=project.http_side.headers(headers, project.key))
         self.sock = self.connection.sock
         self.response = self.connection.getresponse()
         self.events, self.comments, self.ended = [], [], False

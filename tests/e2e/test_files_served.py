@@ -40,7 +40,8 @@ def data(files):
 def disposition(response):
     """(how, file name) as RFC 6266 has it: the extended form goes before the plain one."""
     value = response.headers["Content-Disposition"]
-    how, plain, extended = re.fullmatch(r"""(\w+); filename="([^"]*)"(?:; filename\*=UTF-8\'\'([^ ";]+))?""", value).groups()
+    how, plain, extended = re.fullmatch(r"""(\w+); filename="([^"]*)"(?:; filename\*=UTF-8\'\'([^ ";]+))?""",
+                                        value).groups()
     return how, plain if extended is None else urllib.parse.unquote(extended, errors="strict")
 
 
@@ -82,8 +83,10 @@ def test_a_large_file(files):
 
 
 @pytest.mark.parametrize("name, kind, shown", [
-    ("a.png", "image/png", True), ("a.jpg", "image/jpeg", True), ("a.gif", "image/gif", True), ("a.webp", "image/webp", True),
-    ("a.txt", "text/plain", True), ("a.csv", "text/csv", True), ("a.svg", "image/svg+xml", False), ("a.html", "text/html", False),
+    ("a.png", "image/png", True), ("a.jpg", "image/jpeg", True), ("a.gif", "image/gif", True),
+    ("a.webp", "image/webp", True),
+    ("a.txt", "text/plain", True), ("a.csv", "text/csv", True), ("a.svg", "image/svg+xml", False),
+    ("a.html", "text/html", False),
     ("a.xml", "application/xml", False), ("a.pdf", "application/pdf", False), ("a.js", "text/javascript", False),
     ("a.md", "text/markdown", False), ("a", "application/octet-stream", False)])
 def test_only_what_cannot_run_is_shown_where_it_stands(files, name, kind, shown):
@@ -109,7 +112,8 @@ def test_download_is_one_or_nothing(files, data, query):
 
 
 @pytest.mark.parametrize("name", [
-    "ä.csv", "日本語.png", "a b.csv", 'a"b.csv', "a\\b.csv", "50%.csv", "a;filename=evil.exe", "a'b.csv", "𝄞.csv", "'; x=\"y",
+    "ä.csv", "日本語.png", "a b.csv", 'a"b.csv', "a\\b.csv", "50%.csv", "a;filename=evil.exe", "a'b.csv", "𝄞.csv",
+    "'; x=\"y",
     "a\r\nSet-Cookie: x=1\r\n\r\n<script>", "a\nb", "\x7f\x1b[31m", "x" * 200 + ".csv"])
 def test_names_come_back_and_lead_nowhere(files, name):
     (path,) = files.keep(("folder/" + name, "text/csv", b"x"))
@@ -135,14 +139,17 @@ def test_parts(files, data, value, first, last):
     assert response.headers["ETag"] == f'"{hashlib.sha256(DATA[2]).hexdigest()}"'
 
 
-@pytest.mark.parametrize("value", [f"bytes={SIZE}-", f"bytes={SIZE}-{SIZE + 9}", "bytes=-0", "bytes=99999999999999999999999-"])
+@pytest.mark.parametrize("value", [f"bytes={SIZE}-", f"bytes={SIZE}-{SIZE + 9}", "bytes=-0",
+                                   "bytes=99999999999999999999999-"])
 def test_parts_that_are_not_there(files, data, value):
     response = files.get(data, {"Range": value})
-    assert response.status == 416 and response.error["type"] == "range_not_satisfiable" and str(SIZE) in response.error["message"]
+    assert response.status == 416 and response.error["type"] == "range_not_satisfiable"
+    assert str(SIZE) in response.error["message"]
     assert response.headers["Content-Range"] == f"bytes */{SIZE}" and response.headers["Cache-Control"] == "no-store"
 
 
-@pytest.mark.parametrize("value", ["bytes=0-1,3-4", "bytes=4-3", "bytes=", "bytes=-", "bytes=a-b", "lines=0-1", "bytes 0-1", "x"])
+@pytest.mark.parametrize("value", ["bytes=0-1,3-4", "bytes=4-3", "bytes=", "bytes=-", "bytes=a-b", "lines=0-1",
+                                   "bytes 0-1", "x"])
 def test_what_is_no_single_part_is_all_of_it(files, data, value):
     response = files.get(data, {"Range": value})
     assert response.status == 200 and response.body == DATA[2] and "Content-Range" not in response.headers
@@ -177,7 +184,8 @@ def test_a_part_only_of_what_the_client_has(files, data):
 
 def test_a_file_is_its_projects(files, http_side, data):
     other = http_side.new_project()[1]
-    for path in (data, "/v1/files/file_01ARZ3NDEKTSV4RRFFQ69G5FAV", "/v1/files/x", "/v1/files/..", "/v1/files/%2e%2e%2fstore"):
+    for path in (data, "/v1/files/file_01ARZ3NDEKTSV4RRFFQ69G5FAV", "/v1/files/x", "/v1/files/..",
+                 "/v1/files/%2e%2e%2fstore"):
         response = files.get(path, key=other)
         assert response.status == 404 and response.error["type"] == "not_found"
         assert "ETag" not in response.headers

@@ -9,15 +9,18 @@ CSV = text_file("sales.csv", "a\n1\n")
 
 # What a model might write, and words of the hint.
 FAILURES = {
-    "a module with a relative": ("import seaborn", ["\"seaborn\" is not installed", "use matplotlib", "nothing can be installed"]),
+    "a module with a relative": ("import seaborn", ["\"seaborn\" is not installed", "use matplotlib",
+                                                    "nothing can be installed"]),
     "a module without one": ("import requests", ["\"requests\" is not installed", "numpy, pandas"]),
     "a module of one that there is": ("import sklearn.deep_learning", ["has no module \"sklearn.deep_learning\""]),
     "a misspelt module": ("import padnas", ["\"pandas\" is installed: import that"]),
     "a package instead of its module": ("import pillow", ["\"PIL\" is installed"]),
     "parquet": ("import pandas as pd\npd.DataFrame({'a': [1]}).to_parquet('x.parquet')", ["CSV"]),
-    "old Excel files": ("import pandas as pd\nopen('x.xls', 'wb').write(bytes.fromhex('d0cf11e0a1b11ae1') + bytes(600))\n"
+    "old Excel files": ("import pandas as pd\n"
+                        "open('x.xls', 'wb').write(bytes.fromhex('d0cf11e0a1b11ae1') + bytes(600))\n"
                         "pd.read_excel('x.xls', engine='xlrd')", ["\"xlrd\" is not installed"]),
-    "a table as text": ("import pandas as pd\npd.DataFrame({'a': [1]}).to_markdown()", ["\"tabulate\" is not installed"]),
+    "a table as text": ("import pandas as pd\npd.DataFrame({'a': [1]}).to_markdown()",
+                        ["\"tabulate\" is not installed"]),
     "pip": ("import subprocess\nsubprocess.run(['pip', 'install', 'x'])", ["no program \"pip\""]),
     "a download": ("import urllib.request\nurllib.request.urlopen('http://example.com')", ["no network"]),
     "a name lookup": ("import socket\nsocket.getaddrinfo('example.com', 80)", ["no network"]),
@@ -27,7 +30,8 @@ FAILURES = {
     "an array": ("import numpy as np\nnp.ones((40000, 40000))", ["512 MiB"]),
     "input()": ("input('Your name? ')", ["`stdin`"]),
     "a missing file": ("open('Sales.csv')", ["which are \"sales.csv\"", "upper and lower case"]),
-    "a missing file of pandas": ("import pandas as pd\npd.read_csv('/mnt/data/other.csv')", ["which are \"sales.csv\""]),
+    "a missing file of pandas": ("import pandas as pd\npd.read_csv('/mnt/data/other.csv')",
+                                 ["which are \"sales.csv\""]),
     "an earlier variable": ("df.head()", ["fresh interpreter"]),
     "a refused call": ("import os\nos.chroot('/tmp')", ["refuses this system call"]),
     "a read-only place": ("open('/usr/x', 'w')", ["/mnt/data"]),
@@ -48,7 +52,8 @@ def test_no_inputs(service):
 
 
 def test_a_time_limit_says_what_may_be_asked_for(service):
-    assert "limit of 0.3 s" in (hint := service.execute("while True: pass", timeout_s=0.3).hint) and "at most 60" in hint
+    hint = service.execute("while True: pass", timeout_s=0.3).hint
+    assert "limit of 0.3 s" in hint and "at most 60" in hint
 
 
 def test_with_an_agent_its_own_limit_is_the_most(service):

@@ -29,7 +29,7 @@ class HttpSide(Client):
         return name, self.post(f"/v1/projects/{name}/keys", {}).json["key"]
 
     def keep(self, conversation, files=(), key=None, **fields):
-        """{"run_id", "files": [ids]} of a run that is kept as if it had been run. `files`: (name, media type, bytes)."""
+        """{"run_id", "files": [ids]} of a run that is kept as if it had been run. `files`: (name, type, bytes)."""
         listed = [{"name": name, "media_type": kind, "content_base64": base64.b64encode(content).decode()}
                   for name, kind, content in files]
         response = self.post(body={"conversation": conversation, "files": listed, **fields}, key=key or self.key,
