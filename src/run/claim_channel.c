@@ -155,7 +155,8 @@ void claim_channel_deinit(struct claim_channel *channel) {
 }
 
 int claim_channel_release(struct claim_channel *channel) {
-        int fd = channel->over && !channel->broken ? take_fd(&channel->fd) : -1;
+        bool unused = channel->to_send == 0;
+        int fd = (channel->over || unused) && !channel->broken ? take_fd(&channel->fd) : -1;
         claim_channel_deinit(channel);
         return fd;
 }

@@ -44,7 +44,7 @@ struct claim_channel {
 void claim_channel_init(struct claim_channel *channel, struct loop *loop, int fd, const struct claim_handler *handler,
                         void *data);
 void claim_channel_deinit(struct claim_channel *channel);
-/* Instead of deinit, after on_call_over: gives the descriptor back for the session's next call, or -1. */
+/* Instead of deinit, before a call or after on_call_over: gives the descriptor back for the session's next call, or -1. */
 int claim_channel_release(struct claim_channel *channel);
 
 /*

@@ -268,7 +268,7 @@ def test_a_running_call_ends_with_its_session(project):
 
 def test_deleting_the_conversation_leaves_nothing(project):
     reply = project.call("x = 1\nopen('f', 'w').write('k')")
-    assert project.delete().status == 200
+    assert project.delete().status == 204
     assert project.sessions() == []
     assert project.get(reply.files[0]["url"]).status == 404
     assert project.get("/v1/conversations/talk").status == 404

@@ -623,6 +623,31 @@ static void a_client_that_leaves_at_the_end_changes_nothing(void **state) {
         assert_int_equal(room->state, RESTING);
 }
 
+static void an_input_that_does_not_fit_leaves_the_interpreter(void **state) {
+        static const struct work_input input = {"a", 1, "x", 1};
+        struct fixture *f = *state;
+        struct room *room = do_call(f, submit(f, "c"), "");
+        struct call *call = &f->calls[f->call_count++];
+        struct session *session;
+        struct err e;
+        char inputs[256];
+        assert_int_equal(admit(f, "c", &session, &e), 0);
+        call->request = (struct run_request){.code = CODE, .code_length = sizeof(CODE) - 1, .timeout_ms = 1000,
+                                             .lane = "", .session = session, .inputs = &input, .input_count = 1};
+        call->run = engine_run_new(f->api.engine, &call->request, &handler, call);
+        sessions_submit(session, call->run);
+        turn(f);
+        assert_true(read(room->ends.work, inputs, sizeof(inputs)) > 0);
+        fake_file(room->ends.work, FRAME_INPUT_FAILED, ENOSPC, "a", 1, 0, NULL, 0);
+        fake_frame(room->ends.work, FRAME_INPUTS_END, NULL, 0);
+        turn(f);
+        assert_true(call->refused);
+        assert_int_equal(room->state, RESTING);
+        struct call *next = submit(f, "c");
+        assert_ptr_equal(do_call(f, next, ""), room);
+        assert_false(next->note.restarted);
+}
+
 static void late_output_is_dropped_and_does_not_block(void **state) {
         struct fixture *f = *state;
         struct call *first = submit(f, "c");
@@ -679,6 +704,7 @@ int main(void) {
                 TEST(an_idle_session_ends),
                 TEST(a_cancelled_call_costs_the_interpreter_and_not_the_room),
                 TEST(a_client_that_leaves_at_the_end_changes_nothing),
+                TEST(an_input_that_does_not_fit_leaves_the_interpreter),
                 TEST(late_output_is_dropped_and_does_not_block),
                 TEST(a_broken_channel_costs_the_sandbox),
         };
