@@ -21,7 +21,7 @@ struct store_agent {
         int64_t id;
         char name[STORE_NAME_MAX + 1];
         char *image; /* a reference such as "docker://…"; NULL: none */
-        char *tools; /* JSON, a list; never NULL in a record that was read */
+        char *tools; /* JSON, a list; NULL in lists, as it may be long */
         int64_t created_ms, updated_ms;
 };
 

@@ -55,7 +55,8 @@ const char *const sql_texts[SQL_STATEMENTS] = {
         [SQL_AGENT_UPDATE] = "UPDATE agents SET image = coalesce(?3, image), tools = coalesce(?4, tools),"
                              " updated_ms = ?5 WHERE project_id = ?1 AND name = ?2",
         [SQL_AGENT_FIND] = "SELECT " AGENT_COLUMNS " AND name = ?2",
-        [SQL_AGENT_LIST] = "SELECT " AGENT_COLUMNS " AND name > ?2 ORDER BY name LIMIT ?3",
+        [SQL_AGENT_LIST] = "SELECT id, name, image, NULL, created_ms, updated_ms FROM agents"
+                           " WHERE project_id = ?1 AND name > ?2 ORDER BY name LIMIT ?3",
         [SQL_AGENT_DELETE] = "DELETE FROM agents WHERE project_id = ?1 AND name = ?2 RETURNING id",
         [SQL_ENV_COUNT_OTHERS] = "SELECT count(*) FROM agent_env WHERE agent_id = ?1 AND name <> ?2",
         [SQL_ENV_SET] = "INSERT INTO agent_env (agent_id, name, value) VALUES (?1, ?2, ?3)"

@@ -63,6 +63,7 @@ static void agents_are_listed_page_by_page(void **state) {
         assert_int_equal(store_agent_list(f->store, project, "c", list, 3), 1);
         assert_string_equal(list[0].name, "d");
         assert_string_equal(list[0].image, "docker://i");
+        assert_null(list[0].tools);
         store_agent_deinit(&list[0]);
         assert_int_equal(store_agent_list(f->store, project, "d", list, 3), 0);
         assert_int_equal(store_agent_list(f->store, other.id, "", list, 8), 1);
