@@ -63,7 +63,7 @@ int store_open(struct store *store, const char *folder, struct err *e);
  */
 void store_close(struct store *store);
 /* Waits until nothing is left to do in the background: deleted rows and contents are gone. For tests and tools. */
-int store_settle(struct store *store);
+void store_settle(struct store *store);
 
 int store_project_create(struct store *store, const char *name, struct store_project *ret);
 int store_project_find(struct store *store, const char *name, struct store_project *ret);

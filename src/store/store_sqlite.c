@@ -69,7 +69,6 @@ void store_close(struct store *store) {
         free(store);
 }
 
-int store_settle(struct store *store) {
+void store_settle(struct store *store) {
         writer_settle(store->writer);
-        return 0;
 }

@@ -22,7 +22,7 @@
 
 #define ACTIVITY_WAITS_S 2 /* times of activity that nothing else is written with */
 #define GROUP_JOBS 64
-#define GROUP_WEIGHT (32u << 20) /* a job that somebody waits for waits for a group at most */
+#define GROUP_WEIGHT (8u << 20) /* bytes; whoever waits, waits for the group that is being written */
 
 struct queue {
         struct writer_job *first, **end;
