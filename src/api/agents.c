@@ -133,6 +133,10 @@ void agents_handle_put(struct api *api, struct http_request *request) {
         json_decref(body);
         if (e.code) {
                 http_reply_error(request, HTTP_INVALID_REQUEST, e.field, "%s", e.message);
+        } else if (r == STORE_E_FULL) {
+                http_reply_error(request, HTTP_CONFLICT, "name",
+                                 "This project has %d agents, which is the most: delete one that is no longer needed.",
+                                 STORE_AGENTS_PER_PROJECT_MAX);
         } else if (r != 0) {
                 answer_store_failure(request);
         } else {

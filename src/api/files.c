@@ -45,6 +45,7 @@ static void add_headers(struct http_request *request, const struct store_file *f
         http_reply_header(request, "Content-Disposition", disposition);
         http_reply_header(request, "Content-Security-Policy", CONTENT_POLICY);
         http_reply_header(request, "Cache-Control", CACHE_CONTROL);
+        http_reply_header(request, "Vary", "Authorization, Cookie, X-Project"); /* two users of one browser */
         http_reply_header(request, "ETag", etag);
         http_reply_header(request, "Accept-Ranges", "bytes");
 }

@@ -14,6 +14,7 @@
 #define STORE_ENV_NAME_MAX 128
 #define STORE_ENV_VALUE_MAX 32768
 #define STORE_ENV_PER_AGENT_MAX 200
+#define STORE_AGENTS_PER_PROJECT_MAX 1000
 #define STORE_IMAGE_MAX 512
 
 /* Texts are malloc()ed and belong to the holder of the record: store_agent_deinit. */
@@ -33,7 +34,8 @@ struct store_env {
 void store_agent_deinit(struct store_agent *agent);
 void store_env_free(struct store_env *env, size_t count);
 
-/* Makes it or replaces image and tools of the one that is there (NULL: stays as it is); `ret_created` says which. */
+/* Makes it or replaces image and tools of the one that is there (NULL: stays as it is); `ret_created` says which.
+ * STORE_E_FULL: the project has STORE_AGENTS_PER_PROJECT_MAX agents already. */
 int store_agent_put(struct store *store, int64_t project_id, const char *name, const char *image, const char *tools,
                     bool *ret_created);
 int store_agent_find(struct store *store, int64_t project_id, const char *name, struct store_agent *ret);

@@ -67,7 +67,7 @@ static int write_agent(struct store *store, void *data) {
         change->created = r == 0;
         if (r == STORE_E_NOT_FOUND)
                 r = step_with(&store->database, SQL_AGENT_UPDATE, change);
-        return r < 0 ? r : 0;
+        return r == STORE_E_NOT_FOUND ? STORE_E_FULL : r;
 }
 
 int store_agent_put(struct store *store, int64_t project_id, const char *name, const char *image, const char *tools,

@@ -4,7 +4,11 @@
  * Runs in the api process. A conversation that has been deleted has no project and no name any more, so that what leads
  * to a row through its conversation does not find it, whatever is left of it.
  */
+#include "store/agents.h"
 #include "store/store_sql.h"
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
 
 #define KEY_COLUMNS                                                                                                    \
         "k.id, k.public_id, k.project_id, p.name, k.hash, k.hint, k.label, k.created_ms"                               \
@@ -51,9 +55,11 @@ const char *const sql_texts[SQL_STATEMENTS] = {
         [SQL_ADMIN_DELETE_OTHERS] = "DELETE FROM keys WHERE from_operator = 1 AND hash <> ?1",
 
         [SQL_AGENT_INSERT] = "INSERT INTO agents (project_id, name, image, tools, created_ms, updated_ms)"
-                             " VALUES (?1, ?2, ?3, coalesce(?4, '[]'), ?5, ?5) ON CONFLICT DO NOTHING RETURNING id",
+                             " SELECT ?1, ?2, ?3, coalesce(?4, '[]'), ?5, ?5"
+                             " WHERE (SELECT count(*) FROM agents WHERE project_id = ?1) <"
+                             " " TEXT(STORE_AGENTS_PER_PROJECT_MAX) " ON CONFLICT DO NOTHING RETURNING id",
         [SQL_AGENT_UPDATE] = "UPDATE agents SET image = coalesce(?3, image), tools = coalesce(?4, tools),"
-                             " updated_ms = ?5 WHERE project_id = ?1 AND name = ?2",
+                             " updated_ms = ?5 WHERE project_id = ?1 AND name = ?2 RETURNING id",
         [SQL_AGENT_FIND] = "SELECT " AGENT_COLUMNS " AND name = ?2",
         [SQL_AGENT_LIST] = "SELECT id, name, image, NULL, created_ms, updated_ms FROM agents"
                            " WHERE project_id = ?1 AND name > ?2 ORDER BY name LIMIT ?3",

@@ -53,6 +53,7 @@ def test_a_file_comes_as_it_is(files, data):
     assert headers["ETag"] == f'"{hashlib.sha256(DATA[2]).hexdigest()}"' and headers["Accept-Ranges"] == "bytes"
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Content-Security-Policy"] == "sandbox; default-src 'none'"
+    assert headers["Vary"] == "Authorization, Cookie, X-Project"
     assert headers.get_all("Cache-Control") == ["private, max-age=3600, immutable"]
 
 

@@ -93,6 +93,24 @@ def test_a_file_is_given_to_a_later_run(service, talk, stranger):
         assert response.status == 404 and response.error["param"] == "files[0].file_id"
 
 
+def test_names_and_contents_that_a_snippet_chose(service, talk):
+    """Headers stay the service's own, and what is a program is saved and not shown."""
+    reply = service.run("""
+        page = "<script>alert(document.cookie)</script>"
+        for name in ("x\\r\\nSet-Cookie: a=b", 'quote".csv', "ü.txt", "page.html", "p.svg", "p.png", "no ending"):
+            open(name, "w").write(page)
+        """, conversation_id=talk)
+    assert reply.outcome == "ok" and len(reply.files) == 7, reply
+    for file in reply.files:
+        response = service.get(file["url"])
+        assert response.status == 200 and "Set-Cookie" not in response.headers
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert response.headers["Content-Security-Policy"] == "sandbox; default-src 'none'"
+        shown = response.headers["Content-Disposition"].split(";")[0]
+        assert shown == ("inline" if file["name"].endswith((".csv", ".txt", ".png")) else "attachment"), file
+        assert "html" not in response.headers["Content-Type"] or shown == "attachment"
+
+
 def test_a_failed_run_is_kept_too(service, talk):
     reply = service.run("print('before')\nopen('a.txt', 'w').write('x')\n1 / 0", conversation_id=talk)
     kept = service.get(f"/v1/runs/{reply.run_id}").json

@@ -42,6 +42,27 @@ static void agents_are_made_and_changed(void **state) {
         store_agent_deinit(&agent);
 }
 
+static void a_project_has_so_many_agents(void **state) {
+        struct store_fixture *f = *state;
+        int64_t project = store_fixture_project(f);
+        struct store_project other;
+        bool created;
+
+        store_fixture_sql(f, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999)"
+                             " INSERT INTO agents (project_id, name, tools, created_ms, updated_ms)"
+                             " SELECT (SELECT id FROM projects WHERE name = 'default'), 'n' || i, '[]', 1, 1 FROM n");
+        assert_int_equal(store_agent_put(f->store, project, "last", NULL, NULL, &created), 0);
+        assert_true(created);
+        assert_int_equal(store_agent_put(f->store, project, "more", NULL, NULL, &created), STORE_E_FULL);
+        assert_false(created);
+        assert_int_equal(store_agent_put(f->store, project, "n7", NULL, "[1]", &created), 0);
+        assert_false(created);
+        assert_int_equal(store_project_create(f->store, "other", &other), 0);
+        assert_int_equal(store_agent_put(f->store, other.id, "more", NULL, NULL, &created), 0);
+        assert_int_equal(store_agent_delete(f->store, project, "n7"), 0);
+        assert_int_equal(store_agent_put(f->store, project, "more", NULL, NULL, &created), 0);
+}
+
 static void agents_are_listed_page_by_page(void **state) {
         struct store_fixture *f = *state;
         int64_t project = store_fixture_project(f);
@@ -156,6 +177,7 @@ static void a_deleted_agent_leaves_its_conversations(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(agents_are_made_and_changed, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(a_project_has_so_many_agents, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(agents_are_listed_page_by_page, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(settings, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(an_agent_has_so_many_settings, store_set_up, store_tear_down),
