@@ -98,7 +98,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(without_an_agent_the_platforms_hold),
                 cmocka_unit_test_setup_teardown(an_agents_limit_is_default_and_bound, store_set_up, store_tear_down),
-                cmocka_unit_test_setup_teardown(values_that_mean_nothing_are_passed_over, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(values_that_mean_nothing_are_passed_over, store_set_up,
+                                                store_tear_down),
                 cmocka_unit_test_setup_teardown(an_unknown_agent_is_told, store_set_up, store_tear_down),
                 cmocka_unit_test(warns_where_a_value_does_less),
         };
