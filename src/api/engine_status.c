@@ -68,6 +68,8 @@ void engine_update_metrics(struct engine *engine) {
         metrics_set(metrics, METRIC_QUEUE_LENGTH, engine->admission.waiting);
         metrics_set(metrics, METRIC_POOL_SANDBOXES, engine->pool.parked, "parked");
         metrics_set(metrics, METRIC_POOL_SANDBOXES, engine->pool.creating, "creating");
+        metrics_set(metrics, METRIC_SESSIONS, sessions_count(engine->api->sessions));
+        metrics_set(metrics, METRIC_SESSIONS_MAX, (double)engine->api->config->max_sessions);
         metrics_set(metrics, METRIC_POOL_TARGET, engine->pool.settings.target);
         metrics_set(metrics, METRIC_TEMPLATE_GENERATION, (double)engine->template.generation);
         metrics_set(metrics, METRIC_TEMPLATE_SERVING, engine->template.state == SPAWN_TEMPLATE_SERVING);

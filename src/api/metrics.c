@@ -56,6 +56,8 @@ static const struct description {
                                      GAUGE,
                                      "1 while the template makes sandboxes.",
                                      {NULL}},
+        [METRIC_SESSIONS] = {"sandbox_sessions", GAUGE, "Stateful sessions that live.", {NULL}},
+        [METRIC_SESSIONS_MAX] = {"sandbox_sessions_max", GAUGE, "How many may live at a time.", {NULL}},
 };
 
 static const double bucket_seconds[] = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,

@@ -30,7 +30,9 @@ enum metric {
         METRIC_SANDBOXES_CREATED,   /* counter */
         METRIC_SPAWNER_ERRORS,      /* counter: step */
         METRIC_TEMPLATE_GENERATION, /* gauge */
-        METRIC_TEMPLATE_SERVING,    /* gauge: 1 or 0 */
+        METRIC_TEMPLATE_SERVING,
+        METRIC_SESSIONS,
+        METRIC_SESSIONS_MAX,    /* gauge: 1 or 0 */
         METRICS
 };
 
