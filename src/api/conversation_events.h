@@ -3,8 +3,8 @@
  *
  * Runs in the api process. Whoever keeps a run publishes it here, and every client that listens to its conversation is
  * told. Events: `run` (as GET /v1/conversations/{id}/runs shows it; its id is the run's), and `end` when the
- * conversation is deleted or over, after which the stream ends. A client that comes back with Last-Event-ID, as browsers
- * do by themselves, first gets what it has missed. Between events a comment every 15 seconds keeps the connection.
+ * conversation is deleted or over, after which the stream ends. A client that comes back with Last-Event-ID, as
+ * browsers do by themselves, first gets what it has missed. Between events a comment every 15 seconds keeps the connection.
  *
  * Listeners cost memory for as long as they like, so there is a bound for each address, each project and all together,
  * and one that does not read what it is sent is let go: it can come back and ask for what it missed.

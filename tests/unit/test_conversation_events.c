@@ -111,20 +111,49 @@ int store_run_list(struct store *store, int64_t project_id, const char *conversa
         return 0;
 }
 
+/* ---- the one timer */
+
+static struct loop_source {
+        loop_timer_fn call;
+        void *data;
+} timer;
+
+int loop_add_timer(struct loop *loop, uint64_t delay_ns, loop_timer_fn call, void *data, struct loop_source **ret) {
+        (void)loop;
+        assert_null(timer.call);
+        assert_true(delay_ns == 15 * NS_PER_S);
+        timer = (struct loop_source){call, data};
+        *ret = &timer;
+        return 0;
+}
+
+void loop_remove(struct loop *loop, struct loop_source **source) {
+        (void)loop;
+        if (*source)
+                timer.call = NULL;
+        *source = NULL;
+}
+
+static void ring(void) {
+        loop_timer_fn call = timer.call;
+        assert_non_null(call);
+        timer.call = NULL;
+        call(timer.data);
+}
+
 /* ---- fixture */
 
 static struct api api;
 
 static int set_up(void **state) {
         (void)state;
-        assert_int_equal(loop_new(&api.loop), 0);
         return conversation_events_new(&api, &api.events);
 }
 
 static int tear_down(void **state) {
         (void)state;
         conversation_events_free(api.events);
-        loop_free(api.loop);
+        assert_null(timer.call);
         return 0;
 }
 
@@ -179,6 +208,24 @@ static void tells_what_was_missed(void **state) {
         conversation_events_stop(api.events);
         free(back);
         free(unknown);
+}
+
+static void silence_is_filled(void **state) {
+        (void)state;
+        assert_null(timer.call);
+        struct client *one = listen_as(1, "a", "talk", NULL), *two = listen_as(1, "a", "other", NULL);
+        ring();
+        ring();
+        assert_string_equal(one->text, ": listening\n\n: keep-alive\n\n: keep-alive\n\n");
+        assert_string_equal(two->text, one->text);
+        one->full = true;
+        one->pending = 1 << 20;
+        ring();
+        assert_true(one->dropped && !two->dropped);
+        two->on_gone(&two->request, two->on_gone_data);
+        assert_null(timer.call); /* nobody is left to be kept alive */
+        free(one);
+        free(two);
 }
 
 static void one_that_does_not_read_is_let_go(void **state) {
@@ -248,6 +295,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(tells_those_who_listen, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(tells_what_was_missed, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(silence_is_filled, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(one_that_does_not_read_is_let_go, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(an_address_has_so_many, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_project_has_so_many, set_up, tear_down),
