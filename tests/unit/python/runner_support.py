@@ -12,6 +12,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,7 @@ PACKAGE = TREE / "src/template/python/sandbox_runner"
 EXTENSION = TREE / "src/template/root_frame_module.c"
 
 CODE, STARTED, RESULT, CELL, CELL_END = 1, 2, 3, 4, 5
-SECONDS = 60  # for any one run; far more than one needs
+SECONDS = int(os.environ.get("RUNNER_TEST_SECONDS", "60"))  # for any one run; far more than one needs
 
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -229,6 +230,11 @@ class Server:
             frames=parse_frames(data["frames"], when),
         )
 
+    def open_session(self) -> "Session":
+        folder = Path(tempfile.mkdtemp(prefix="runner-test-"))
+        self.folders.append(folder)
+        return Session(self, self._request(folder, b"", "", False, False, {}))
+
     @staticmethod
     def _send_claim(ours, claim: bytes, input_fd: int) -> None:
         """The descriptor rides on the first byte; a large program is sent while the child reads."""
@@ -268,3 +274,94 @@ class Server:
         text = re.sub(r"(Ran \d+ tests? in )[0-9.]+", r"\1…", text)
         text = re.sub(r"(MainThread, started) \d+", r"\1 …", text)
         return re.sub(r"0x[0-9a-f]{6,}", "0x…", text)
+
+
+class Session:
+    """One interpreter that runs cells, over the channel and the streams that a sandbox has."""
+
+    def __init__(self, server: Server, request: dict):
+        self.server, self.request = server, request
+        null = os.open("/dev/null", os.O_RDWR)
+        self.channel, theirs = socket.socketpair()
+        self.channel.settimeout(SECONDS)
+        socket.send_fds(server.channel, [json.dumps(request).encode()], [null, null, null, theirs.fileno()])
+        theirs.close()
+        os.close(null)
+        self.pid = json.loads(server.channel.recv(1000))["pid"]
+        self.ended = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if not self.ended:
+            try:
+                os.kill(self.pid, 9)
+            except ProcessLookupError:
+                pass  # the test saw it end
+            self.end()
+
+    def end(self) -> int:
+        """Waits for the process; its status as from waitpid."""
+        self.channel.close()
+        self.ended = True
+        return json.loads(self.server.channel.recv(1000))["status"]
+
+    def send(self, source: str, stdin: bytes = b"") -> tuple[int, int]:
+        data = source.encode()
+        out, out_inside = os.pipe()
+        err, err_inside = os.pipe()
+        fds = [memory_file(stdin), out_inside, err_inside]
+        message = frame(CELL, data)
+        sent = socket.send_fds(self.channel, [message[:65536]], fds)
+        self.channel.sendall(message[sent:])
+        for fd in fds:
+            os.close(fd)
+        return out, err
+
+    def run(self, source: str, stdin: bytes = b"", settle: float = 0.0) -> Outcome:
+        """Runs one cell; `settle` seconds after its end its pipes are read, which by then must have come to theirs."""
+        began = time.monotonic()
+        out, err = self.send(source, stdin)
+        readers = {fd: _Drain(fd) for fd in (out, err)}
+        frames = []
+        while not frames or frames[-1][0] != CELL_END:
+            kind, length = struct.unpack("<II", self._read(8))
+            frames.append((kind, self._read(length), time.monotonic() - began))
+        seconds = time.monotonic() - began
+        time.sleep(settle)
+        text = [self._neutral(readers[fd].take()) for fd in (out, err)]
+        status = struct.unpack("<i", frames.pop()[1])[0]
+        folder = None if self.server.place.image else Path(self.request["workdir"])
+        return Outcome(status=status << 8, stdout=text[0], stderr=text[1], seconds=seconds, frames=frames, folder=folder)
+
+    def _neutral(self, data: bytes) -> str:
+        text = self.server._neutral(data.decode("utf-8", "surrogateescape"), self.request)
+        return text.replace(os.path.dirname(self.request["script"]), "/home/nonroot")
+
+    def _read(self, length: int) -> bytes:
+        data = b""
+        while len(data) < length:
+            part = self.channel.recv(length - len(data))
+            if not part:
+                raise EOFError("the session's process hung up")
+            data += part
+        return data
+
+
+class _Drain:
+    """Reads a pipe until it is at its end, or until what it has so far is asked for: a process may hold it open."""
+
+    def __init__(self, fd: int):
+        self._fd, self._parts = fd, []
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def _work(self):
+        while part := os.read(self._fd, 65536):
+            self._parts.append(part)
+        os.close(self._fd)
+
+    def take(self) -> bytes:
+        self._thread.join(0.5)
+        return b"".join(self._parts)

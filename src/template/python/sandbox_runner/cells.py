@@ -23,6 +23,7 @@ _Context = contextvars.Context
 _mark = contextvars.ContextVar("call")
 _now = None  # the call that is on; 0: none; None: this is no session
 _main = 0
+_calls = {}  # by the number of the thread; numbers come again
 switching = _RLock()  # held by a thread that writes for the present call
 
 
@@ -57,7 +58,13 @@ def is_late() -> bool:
     """True in a thread of an earlier call. What no call has started (threads of libraries) belongs to the present one."""
     if _now is None or _get_ident() == _main:
         return False
-    return _now == 0 or _mark.get(_now) != _now
+    return _now == 0 or _call_of_thread() != _now
+
+
+def _call_of_thread():
+    # The context is not there yet or any more when the interpreter itself speaks for a thread, of its failure say.
+    call = _mark.get(None)
+    return _calls.get(_get_ident(), _now) if call is None else call
 
 
 def _forget_holder() -> None:
@@ -72,14 +79,17 @@ def start_new_thread(function, args, kwargs=None, /):
     if not callable(function) or not isinstance(args, tuple) or not isinstance(kwargs, (dict, type(None))):
         return _start_thread(function, args, *rest)  # its own words
     context = _Context()  # empty, as that of every thread
-    context.run(_mark.set, _mark.get(_now))
-    return _start_thread(context.run, (function, *args), *rest)
+    call = _call_of_thread()
+    context.run(_mark.set, call)
+    number = _start_thread(context.run, (function, *args), *rest)
+    _calls[number] = call
+    return number
 
 
 class _WorkItem(futures_thread._WorkItem):
     def __init__(self, future, fn, args, kwargs):
         super().__init__(future, fn, args, kwargs)
-        self._call = _mark.get(_now)
+        self._call = _call_of_thread()
 
     def run(self):
         token = _mark.set(self._call)
@@ -94,7 +104,7 @@ def _handing_in(name: str):
     original = getattr(multiprocessing.pool.Pool, name)
 
     def method(self, func, *args, **kwargs):
-        return original(self, _Marked(func, _mark.get(_now)), *args, **kwargs)
+        return original(self, _Marked(func, _call_of_thread()), *args, **kwargs)
 
     method.__name__, method.__qualname__, method.__doc__ = name, f"ThreadPool.{name}", original.__doc__
     return method

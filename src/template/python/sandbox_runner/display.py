@@ -6,6 +6,10 @@ Each becomes one frame on the claim channel, a JSON object that maps MIME types 
   afterwards works. A figure that has not changed since it was shown is not given again.
 - Figures that are open in pyplot at the end of the snippet, and were neither shown nor saved to a file, are given too,
   as a notebook would do.
+- In a session a figure stays open from call to call. It is given again when it has been changed, when it is the value
+  of a last expression, and when it is shown again: by ``figure.show()``, or as the current figure by ``plt.show()``.
+  Only the figures used last stay in pyplot, or a long session would fill the memory with them; others remain what their
+  variables hold.
 - ``image.show()`` of Pillow gives the picture.
 - The value of a last expression gives what its ``_repr_html_`` and so on offer, and its ``repr`` as text/plain, cut
   when long. A semicolon after it gives nothing, as in a notebook.
@@ -15,6 +19,7 @@ Nothing here prints, and nothing here raises into the snippet; its signal handle
 
 from .guard import BUILTINS as __builtins__  # noqa: F401
 
+import sys
 import weakref
 from binascii import b2a_base64
 from io import BytesIO
@@ -27,9 +32,11 @@ from .guard import MODULES, no_warnings, signals_held, time_limit
 
 _VALUE_SECONDS = 2.0  # for making the value's text; the program itself is over by then
 _FIGURES_SECONDS = 5.0
+_FIGURES_KEPT = 10  # open in pyplot from one call to the next; it warns of more than 20
 _PICTURE_BYTES_MAX = frames.RESULT_FRAME_BYTES // 4 * 3 - (256 << 10)  # before base64; room for the text beside it
 
 _quote = _json.encode_basestring
+_caller = sys._getframe
 
 
 class _Sink:
@@ -67,8 +74,10 @@ _sink = None
 
 
 def begin(channel) -> None:
+    """A run begins, or a call of a session."""
     global _sink
     _sink = _Sink(channel)
+    _figures.begin()
 
 
 def _active() -> bool:
@@ -103,7 +112,7 @@ def show_value(value) -> None:
     if _is_figure(value) and _has_content(value):
         if not _figures.is_shown(value):
             with time_limit(_FIGURES_SECONDS):
-                _figures.show(value)
+                _figures.show(value, again=True)
         return
     bundle = {}
     try:
@@ -132,20 +141,33 @@ class _Figures:
     def __init__(self):
         self._shown = weakref.WeakKeyDictionary()
         self._saved = weakref.WeakSet()
+        self._of_this_run = weakref.WeakSet()  # shown or saved in it
         self._rendering = False
 
+    def begin(self) -> None:
+        self._of_this_run = weakref.WeakSet()
+
     def is_shown(self, figure) -> bool:
-        return figure in self._shown
+        """In this run, that is."""
+        return figure in self._shown and figure in self._of_this_run
 
     def is_done(self, figure) -> bool:
-        return figure in self._shown or figure in self._saved
+        """It was seen in this run, or was seen before and has not been changed since (`stale`: matplotlib's word)."""
+        if figure in self._of_this_run:
+            return True
+        return (figure in self._shown or figure in self._saved) and not figure.stale
 
     def saved(self, figure) -> None:
         if not self._rendering:
             self._saved.add(figure)
+            self._of_this_run.add(figure)
 
-    def show(self, figure) -> None:
+    def show(self, figure, again: bool = False) -> None:
+        """Sends its picture, if that has changed since the last time; with ``again`` also if that was in another run."""
         if self._rendering:
+            return
+        first = figure not in self._of_this_run
+        if first and not again and self.is_done(figure):
             return
         self._rendering = True
         try:
@@ -154,7 +176,8 @@ class _Figures:
         finally:
             self._rendering = False
         checksum = crc32(picture)
-        if self._shown.get(figure) != checksum:
+        self._of_this_run.add(figure)
+        if self._shown.get(figure) != checksum or (first and again):
             self._shown[figure] = checksum
             _sink.send({"image/png": picture, "text/plain": represent.text(figure, 1000)})
 
@@ -197,6 +220,16 @@ def open_figures() -> None:
                     _figures.show(figure)
                 except Exception:
                     pass
+    if cells.now() is not None:
+        _settle_figures(helpers.Gcf)
+
+
+def _settle_figures(gcf) -> None:
+    """At the end of a call: what is changed from here on is changed by the next; old figures leave pyplot."""
+    for number in list(gcf.figs)[:-_FIGURES_KEPT]:
+        gcf.destroy(number)
+    for manager in gcf.get_all_fig_managers():
+        manager.canvas.figure.stale = False
 
 
 def _has_content(figure) -> bool:
@@ -227,7 +260,10 @@ class _Seen:
 def hook_matplotlib() -> None:
     global _print_figure
     from matplotlib import backend_bases
+    from matplotlib._pylab_helpers import Gcf
+    from matplotlib.figure import Figure
 
+    figure_show = Figure.show.__code__
     _print_figure = backend_bases.FigureCanvasBase.print_figure
     backend_bases.FigureCanvasBase.print_figure = _Seen(_print_figure, lambda canvas: _figures.saved(canvas.figure))
 
@@ -235,9 +271,10 @@ def hook_matplotlib() -> None:
         """Hand the figure over as a result of this run."""
         if not _active():
             return
+        asked_by_figure = _caller(1).f_code is figure_show
         with signals_held():
             try:
-                _figures.show(self.canvas.figure)
+                _figures.show(self.canvas.figure, again=asked_by_figure or Gcf.get_active() is self)
             except Exception:
                 pass
 

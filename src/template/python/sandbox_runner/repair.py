@@ -32,6 +32,14 @@ _kept_builtins = tuple(BUILTINS.items())
 _kept_of_sys = ("excepthook", "displayhook", "unraisablehook", "breakpointhook", "modules")
 
 
+def drop_signals() -> None:
+    """Forgets those that wait: they were meant for a call that is over."""
+    for _ in range(_PENDING_MAX):
+        if not (pending := _sigpending()):
+            break
+        _sigtimedwait(pending, 0)
+
+
 class State:
     """How things are before the first call."""
 
@@ -63,10 +71,7 @@ class State:
                     _set_signal(number, handler)
                 except (OSError, ValueError):  # SIGKILL and SIGSTOP
                     pass
-        for _ in range(_PENDING_MAX):
-            if not (pending := _sigpending()):
-                break
-            _sigtimedwait(pending, 0)
+        drop_signals()
         call_at_root(_sigmask, _SIG_SETMASK, ())  # the mask of the next call, not of what runs now
 
     def _restore_names(self) -> None:

@@ -34,7 +34,7 @@ _getrlimit, _setrlimit, _FILES = resource.getrlimit, resource.setrlimit, resourc
 _LATE_WRITER_SECONDS = 1.0
 _SOURCES_MAX = 1000
 _SOURCES_BYTES_MAX = 16 << 20
-_SPARE_DESCRIPTORS = 8  # so that a snippet which has used up its own does not keep the next call from coming in
+_SPARE_DESCRIPTORS = 8
 _SIGINT_STATUS = 130
 
 _FUTURE_FLAGS = 0
@@ -50,23 +50,11 @@ def serve(channel, source: bytes, descriptors: list, script: str, workdir: str):
             status = session.run(source, descriptors)
             if not channel.send(frames.CELL_END, status.to_bytes(4, "little", signed=True)):
                 break
-            with _all_descriptors():
-                _, source, descriptors = channel.receive((frames.CELL,))
+            _, source, descriptors = channel.receive((frames.CELL,))
     except (ClaimLost, OSError):
         pass
     finally:
         _exit(0)
-
-
-class _all_descriptors:
-    """The last few descriptor numbers are for what the next call brings."""
-
-    def __enter__(self):
-        self._limits = _getrlimit(_FILES)
-        _setrlimit(_FILES, (self._limits[1], self._limits[1]))
-
-    def __exit__(self, *_):
-        _setrlimit(_FILES, (self._limits[0], self._limits[1]))
 
 
 class _Session:
@@ -77,15 +65,15 @@ class _Session:
         self._sources = _Sources(os.path.join(os.path.dirname(script), "cells"))
         self._number = 0
         self._flags = 0  # `from __future__ import` of an earlier call holds for the later ones, as at a prompt
-        soft, hard = _getrlimit(_FILES)
-        if soft > 64:
-            _setrlimit(_FILES, (soft - _SPARE_DESCRIPTORS, hard))
+        self._descriptors = _getrlimit(_FILES)[0]
         cells.begin_session()
         _open_files.watch()
 
     def run(self, source: bytes, descriptors: list) -> int:
         """Runs one cell and returns its status."""
         self._number += 1
+        repair.drop_signals()
+        self._spare_descriptors(_SPARE_DESCRIPTORS)
         _take_streams(descriptors, self._number)
         display.begin(self._channel)
         outcome = ending.FAILED
@@ -94,10 +82,18 @@ class _Session:
         finally:
             if not self._channel.is_ours():  # a fork that has come to the end of the cell
                 ending.leave(outcome)
-        _open_files.flush()
+        self._spare_descriptors(0)
         self._state.restore()
+        _open_files.flush()
         _leave_streams()
         return _SIGINT_STATUS if outcome.interrupted else outcome.status
+
+    def _spare_descriptors(self, count: int) -> None:
+        """The last few are kept back from the snippet: a next call brings three, and has to get in."""
+        try:
+            _setrlimit(_FILES, (self._descriptors - count, _getrlimit(_FILES)[1]))
+        except (OSError, ValueError):  # it has lowered the hard limit, for good
+            pass
 
     def _run(self, source: bytes) -> ending.Outcome:
         snippet.write_file(self._script, source)
@@ -165,6 +161,8 @@ class _Sources:
         while len(self._kept) > _SOURCES_MAX or (self._bytes > _SOURCES_BYTES_MAX and len(self._kept) > 1):
             self._forget(*self._kept.popleft())
         snippet.write_file(name, source)
+        if type(linecache.cache) is not dict:
+            linecache.cache = {}
         snippet.remember_lines(name, source)
         return name
 

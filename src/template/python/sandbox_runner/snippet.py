@@ -17,6 +17,8 @@ from importlib.machinery import SourceFileLoader
 from . import last_value
 from .guard import MODULES, release_signals, run_at_root
 
+_open, _write, _close = os.open, os.write, os.close
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
 _LINES_AT_ONCE = 256 << 10  # bytes of source that are split into lines before the run; more, when asked for
 
 
@@ -35,17 +37,17 @@ def new_main(script: str):
 def write_file(script: str, source: bytes) -> None:
     """The file that tracebacks and other processes of the snippet read. Without it a run goes on, less clear."""
     try:
-        fd = os.open(script, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        fd = _open(script, _NEW_FILE, 0o644)
     except OSError:
         return
     try:
         view = memoryview(source)
         while view:
-            view = view[os.write(fd, view) :]
+            view = view[_write(fd, view) :]
     except OSError:
         pass
     finally:
-        os.close(fd)
+        _close(fd)
 
 
 def remember_lines(script: str, source: bytes) -> None:

@@ -8,38 +8,67 @@ See create_stdio() in CPython's Python/pylifecycle.c.
 
 from .guard import BUILTINS as __builtins__  # noqa: F401
 
+import collections
 import io
 import os
 import sys
 
 from . import cells
 
+_open, _TextIOWrapper, _dup2, _close = io.open, io.TextIOWrapper, os.dup2, os.close
 _ENCODING = {name: getattr(sys, name).encoding for name in ("__stdin__", "__stdout__", "__stderr__")}
 _ERRORS = {name: getattr(sys, name).errors for name in ("__stdin__", "__stdout__", "__stderr__")}
 
 
 def _text(buffer, raw, name: str, mode: str):
     raw.name = f"<{name}>"
-    text = io.TextIOWrapper(buffer, _ENCODING[f"__{name}__"], _ERRORS[f"__{name}__"], newline="\n", write_through=True)
+    text = _TextIOWrapper(buffer, _ENCODING[f"__{name}__"], _ERRORS[f"__{name}__"], newline="\n", write_through=True)
     text.mode = mode
     return text
 
 
 def open_output() -> None:
     for fd, name in ((1, "stdout"), (2, "stderr")):
-        raw = io.open(fd, "wb", buffering=0, closefd=False)
+        raw = _open(fd, "wb", buffering=0, closefd=False)
         stream = _text(raw, raw, name, "w")
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+
+
+_outputs = {}  # of a session: by name, the stream and what is below it
+_old = collections.deque(maxlen=100)
+_replaced = collections.deque(maxlen=4)  # may be large: a snippet puts there what it likes
 
 
 def open_cell_output() -> None:
-    """The same for a call of a session."""
+    """The same for a call of a session. Descriptors change from call to call, the objects only when they are broken.
+
+    Those that are replaced are kept alive: ``print`` in another thread may be at work with one that it has not counted
+    itself a user of.
+    """
     for fd, name in ((1, "stdout"), (2, "stderr")):
-        raw = _CellOutput(fd, "wb", closefd=False)
-        stream = _text(raw, raw, name, "w")
+        stream, raw = _outputs.get(name, (None, None))
+        if stream is None or not _is_whole(stream, raw, name):
+            raw = _CellOutput(fd, "wb", closefd=False)
+            stream = _text(raw, raw, name, "w")
+            _old.append(_outputs.get(name))
+            _outputs[name] = stream, raw
+        _replaced.append(getattr(sys, name, None))
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+
+
+def _is_whole(stream, raw, name: str) -> bool:
+    try:
+        return (
+            stream.buffer is raw
+            and not stream.closed
+            and stream.encoding == _ENCODING[f"__{name}__"]
+            and stream.errors == _ERRORS[f"__{name}__"]
+            and stream.write_through
+        )
+    except ValueError:  # detached
+        return False
 
 
 class _CellOutput(io.FileIO):
@@ -61,13 +90,14 @@ _CellOutput.__module__ = "_io"
 
 
 def open_input() -> None:
-    buffer = io.open(0, "rb", closefd=False)
+    buffer = _open(0, "rb", closefd=False)
+    _old.append(getattr(sys, "stdin", None))
     sys.stdin = sys.__stdin__ = _text(buffer, buffer.raw, "stdin", "r")
 
 
 def take_input(fd: int) -> None:
     """Makes ``fd`` standard input; without one it stays what it is, which is at its end."""
     if fd > 0:
-        os.dup2(fd, 0, inheritable=True)
-        os.close(fd)
+        _dup2(fd, 0, inheritable=True)
+        _close(fd)
     open_input()
