@@ -71,10 +71,9 @@ void activity_deinit(struct activity *activity) {
 
 int activity_note(struct activity *activity, int64_t id, int64_t ms) {
         pthread_mutex_lock(&activity->lock);
-        bool first = activity->noted.used == 0;
         int r = map_put(&activity->noted, id, ms);
         pthread_mutex_unlock(&activity->lock);
-        return r < 0 ? r : first;
+        return r;
 }
 
 int64_t activity_of(struct activity *activity, int64_t id) {

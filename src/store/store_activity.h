@@ -29,7 +29,7 @@ struct activity {
 int activity_init(struct activity *activity);
 void activity_deinit(struct activity *activity);
 
-/* 1: it is the first since they were taken; 0: it is not; -ENOMEM: nothing was noted. */
+/* -ENOMEM: nothing was noted. */
 int activity_note(struct activity *activity, int64_t id, int64_t ms);
 /* 0: nothing is noted for it. */
 int64_t activity_of(struct activity *activity, int64_t id);

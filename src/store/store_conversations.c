@@ -12,7 +12,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/loop.h"
 #include "store/store_private.h"
+
+#define ACTIVITY_WAITS_NS (2 * NS_PER_S) /* times of activity that nothing else is written with */
 
 /* A conversation that the writer has been asked to remove if it is still idle. */
 struct expiry {
@@ -156,6 +159,21 @@ static int write_use(struct store *store, void *data) {
         return r == 0 ? find(sql, use->project_id, use->name, use->ret) : r;
 }
 
+static void on_flush_time(void *data) {
+        struct store *store = data;
+        store->flush_timer = NULL;
+        if (activity_is_noted(&store->activity))
+                writer_flush(store->writer);
+}
+
+/* By a timer rather than by waking the writer each time, which would cost more than all the rest of a use. */
+static int note_activity(struct store *store, int64_t id, int64_t ms) {
+        int r = activity_note(&store->activity, id, ms);
+        if (r == 0 && !store->flush_timer)
+                r = loop_add_timer(store->loop, ACTIVITY_WAITS_NS, on_flush_time, store, &store->flush_timer);
+        return r;
+}
+
 /* STORE_E_NOT_FOUND: not there, or not in a way that needs no change. */
 static int use_what_is_there(struct store *store, const struct use *use) {
         int r = find(&store->reader, use->project_id, use->name, use->ret);
@@ -167,10 +185,7 @@ static int use_what_is_there(struct store *store, const struct use *use) {
         if (fit == BECOMES_ITS || is_expiring(store, use->ret->id))
                 return STORE_E_NOT_FOUND;
         use->ret->active_ms = sql_now_ms();
-        r = activity_note(&store->activity, use->ret->id, use->ret->active_ms);
-        if (r == 1)
-                writer_nudge(store->writer);
-        return r < 0 ? r : 0;
+        return note_activity(store, use->ret->id, use->ret->active_ms);
 }
 
 int store_conversation_use(struct store *store, int64_t project_id, const char *name, const char *agent,

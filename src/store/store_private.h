@@ -13,6 +13,8 @@
 #include "store/store_writer.h"
 
 struct expiry;
+struct loop;
+struct loop_source;
 
 struct store {
         struct sql reader;        /* the loop's thread */
@@ -21,5 +23,7 @@ struct store {
         struct chores chores;     /* the writer's */
         struct activity activity; /* both's, under its lock */
         struct expiry *expiring;  /* the loop's thread: conversations that the writer may be removing */
+        struct loop *loop;
+        struct loop_source *flush_timer; /* the loop's thread: set while times of activity wait to be written */
         struct writer *writer;
 };

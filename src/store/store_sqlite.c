@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/loop.h"
 #include "store/store_private.h"
 #include "store/store_schema.h"
 
@@ -19,6 +20,7 @@ int store_new(struct loop *loop, struct store **ret) {
         if (!store)
                 return -ENOMEM;
         blobs_init(&store->blobs);
+        store->loop = loop;
         int r = activity_init(&store->activity);
         if (r < 0) {
                 free(store);
@@ -61,6 +63,7 @@ int store_open(struct store *store, const char *folder, struct err *e) {
 void store_close(struct store *store) {
         if (!store)
                 return;
+        loop_remove(store->loop, &store->flush_timer);
         writer_free(store->writer);
         sql_close(&store->reader);
         sql_close(&store->database);

@@ -10,7 +10,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -20,7 +19,6 @@
 #include "store/store_group.h"
 #include "store/store_private.h"
 
-#define ACTIVITY_WAITS_S 2 /* times of activity that nothing else is written with */
 #define GROUP_JOBS 64
 #define GROUP_WEIGHT (8u << 20) /* bytes; whoever waits, waits for the group that is being written */
 
@@ -34,7 +32,7 @@ struct writer {
         pthread_t thread;
         pthread_mutex_t lock; /* for all below */
         pthread_cond_t work, progress;
-        bool started, stopping, busy, has_chores;
+        bool started, stopping, busy, has_chores, flush;
         struct queue urgent, jobs, done;
 
         /* the loop's thread */
@@ -87,29 +85,16 @@ static struct writer_job *take_group(struct writer *writer) {
 
 /* ---- the thread */
 
-/* Under the lock. false: something happened before. */
-static bool wait_for_activity_to_age(struct writer *writer) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += ACTIVITY_WAITS_S;
-        return pthread_cond_timedwait(&writer->work, &writer->lock, &until) == ETIMEDOUT;
-}
-
 /* Returns when there is something to do; under the lock. false: the end. */
 static bool wait_for_work(struct writer *writer) {
         for (;;) {
-                bool jobs = writer->urgent.first || writer->jobs.first;
-                if (writer->started && (jobs || writer->has_chores))
-                        return jobs || !writer->stopping;
+                bool asked = writer->urgent.first || writer->jobs.first || writer->flush;
+                if (writer->started && (asked || writer->has_chores))
+                        return asked || !writer->stopping;
                 if (writer->stopping)
                         return false;
                 pthread_cond_broadcast(&writer->progress);
-                if (writer->started && activity_is_noted(&writer->store->activity)) {
-                        if (wait_for_activity_to_age(writer))
-                                return true;
-                } else {
-                        pthread_cond_wait(&writer->work, &writer->lock);
-                }
+                pthread_cond_wait(&writer->work, &writer->lock);
         }
 }
 
@@ -138,7 +123,8 @@ static void *work(void *data) {
         pthread_mutex_lock(&writer->lock);
         while (wait_for_work(writer)) {
                 struct writer_job *jobs = take_group(writer);
-                bool only_chores = !jobs && writer->has_chores;
+                bool only_chores = !jobs && !writer->flush;
+                writer->flush = false;
                 writer->busy = true;
                 pthread_mutex_unlock(&writer->lock);
 
@@ -195,18 +181,10 @@ static int start_thread(struct writer *writer) {
 }
 
 static int init_waiting(struct writer *writer) {
-        pthread_condattr_t monotonic;
-        int r = -pthread_condattr_init(&monotonic);
-        if (r < 0)
-                return r;
-        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-        r = -pthread_mutex_init(&writer->lock, NULL);
+        int r = -pthread_mutex_init(&writer->lock, NULL);
         if (r == 0)
-                r = -pthread_cond_init(&writer->work, &monotonic);
-        if (r == 0)
-                r = -pthread_cond_init(&writer->progress, NULL);
-        pthread_condattr_destroy(&monotonic);
-        return r;
+                r = -pthread_cond_init(&writer->work, NULL);
+        return r == 0 ? -pthread_cond_init(&writer->progress, NULL) : r;
 }
 
 int writer_new(struct store *store, struct loop *loop, struct writer **ret) {
@@ -294,8 +272,9 @@ int writer_submit(struct store *store, writer_fn write, void *data, size_t weigh
         return ended ? -ESHUTDOWN : 0;
 }
 
-void writer_nudge(struct writer *writer) {
+void writer_flush(struct writer *writer) {
         pthread_mutex_lock(&writer->lock);
+        writer->flush = true;
         pthread_cond_signal(&writer->work);
         pthread_mutex_unlock(&writer->lock);
 }

@@ -31,8 +31,8 @@ int writer_call(struct store *store, writer_fn write, void *data);
  */
 int writer_submit(struct store *store, writer_fn write, void *data, size_t weight, store_done_fn done, void *done_data);
 
-/* Times of activity have been noted where there were none. */
-void writer_nudge(struct writer *writer);
+/* Has the noted times of activity written, with the next group or in one of their own. */
+void writer_flush(struct writer *writer);
 
 /* Waits until no job and no chore is left. */
 void writer_settle(struct writer *writer);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/loop.h"
 #include "store/agents.h"
 #include "store/conversations.h"
 #include "store_fixture.h"
@@ -144,6 +145,10 @@ static void a_use_costs_no_commit_and_is_written_in_the_end(void **state) {
         assert_int_equal(there.active_ms, again.active_ms);
 }
 
+static void end_loop(void *data) {
+        loop_quit(data, 0);
+}
+
 static void a_use_is_written_after_some_seconds(void **state) {
         struct store_fixture *f = *state;
         struct store_conversation there;
@@ -153,7 +158,8 @@ static void a_use_is_written_after_some_seconds(void **state) {
         usleep(3000);
         assert_int_equal(store_conversation_use(f->store, 1, "talk", "", &there), 0);
         for (int i = 0; i < 100 && written != there.active_ms; i++) {
-                usleep(100000);
+                assert_int_equal(loop_add_timer(f->loop, 100 * NS_PER_MS, end_loop, f->loop, NULL), 0);
+                assert_int_equal(loop_run(f->loop), 0);
                 written = store_fixture_number(f, "SELECT active_ms FROM conversations");
         }
         assert_int_equal(written, there.active_ms);

@@ -29,7 +29,7 @@
 #define CONVERSATIONS 5
 #define AT_ONCE 6
 #define RUNS_A_CHILD 60
-#define CHILDREN 36
+#define CHILDREN 30
 #define CHILDREN_A_FOLDER 6
 #define RUNS_MAX (CHILDREN_A_FOLDER * RUNS_A_CHILD)
 #define CONTENTS 40 /* different ones, so that most are shared and many lose their last reference */
