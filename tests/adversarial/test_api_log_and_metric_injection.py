@@ -21,7 +21,7 @@ def test_metrics_stay_well_formed(service):
     service.post(body={"code": "1", "agent": HOSTILE})
     service.request("GET", "/" + "a" * 200 + "%0Arun_total%20666")
     text = service.get("/metrics", key=None).body.decode()
-    assert "666" not in text and "forged" not in text
+    assert "run_total" not in text and "forged" not in text, "the real ones are called sandbox_…_total"
     for line in text.splitlines():
         assert line.startswith("#") or float(line.rsplit(" ", 1)[1]) >= 0
 

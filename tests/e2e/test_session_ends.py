@@ -197,10 +197,11 @@ def test_what_was_answered_survives_a_kill_at_any_point(own):
     own.start()
 
 
+@pytest.mark.timeout(600)
 def test_twenty_sessions_beside_runs_of_their_own(make_service):
     """Nothing is mixed up: every call sees its own conversation's counter, every run none."""
     running = make_service({"SANDBOX_SESSIONS_PER_PROJECT": 20, "SANDBOX_MAX_SESSIONS": 20})
-    seconds = float(os.environ.get("SANDBOX_TEST_SESSIONS_SECONDS", "20"))
+    seconds = float(os.environ.get("SANDBOX_TEST_SESSIONS_SECONDS", "180"))
     project, wrong, calls = Project(running), [], [0] * 20
     until = time.monotonic() + seconds
 
