@@ -93,6 +93,7 @@ static void begin_call(struct session *session) {
 static void start(struct session *session) {
         struct run *run = session->running;
         session->state = SESSION_STARTING;
+        session->new_room = true;
         restore_free(session->restore);
         if (restore_new(session->store, session->project_id, session->conversation, &session->restore) < 0)
                 log_error("the files of a conversation cannot be restored", "conversation", session->conversation);
@@ -189,6 +190,10 @@ void session_abandoned(struct session *session, enum session_loss why) {
 
 void session_call_finished(struct session *session, struct run *run) {
         session->runs--;
+        if (run == session->requeued) {
+                session_take_back(session, run);
+                session->requeued = NULL;
+        }
         if (run != session->running)
                 return;
         session->running = NULL;
@@ -198,6 +203,7 @@ void session_call_finished(struct session *session, struct run *run) {
                 return;
         }
         session_take_back(session, run);
+        session->new_room = false;
         restore_free(session->restore);
         session->restore = NULL;
 }
@@ -216,6 +222,10 @@ void session_take_back(struct session *session, struct run *run) {
 
 void session_renewed(struct session *session) {
         assert(session->state == SESSION_RENEWING);
+        if (session->ending) {
+                engine_end(session->engine, session->sandbox); /* the order to end it was for the one before */
+                return;
+        }
         rest(session);
         session_next_call(session);
 }
@@ -291,7 +301,8 @@ void session_end(struct session *session, enum session_loss why) {
         if (session->sandbox && !session->ending) {
                 session->ending = true;
                 engine_end(session->engine, session->sandbox);
-        }
+        } else if (session->state == SESSION_STARTING && session->refuse_waiting)
+                run_refuse(session->running, RUN_REFUSED_DELETED); /* it still waits for a sandbox */
         engine_settle_soon(session->engine);
 }
 

@@ -41,6 +41,7 @@ struct session {
         struct engine_sandbox *sandbox; /* the engine's; NULL: none */
         bool ending;                    /* the sandbox is killed, and its room is not to be kept */
         bool dying;                     /* the main process is killed: session_exited follows */
+        bool new_room;                  /* its first call finds only what was kept beside the conversation */
         bool exited;                    /* the main process is dead; it is not yet seen to */
         struct spawn_exit exit;
         bool refuse_waiting; /* the conversation is being deleted */

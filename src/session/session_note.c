@@ -23,11 +23,6 @@ static const char *const reasons[SESSION_LOSSES] = {
         [SESSION_LOSS_DELETED] = "The conversation was deleted",
 };
 
-static bool keeps_room(enum session_loss loss) {
-        return loss != SESSION_LOSS_IDLE && loss != SESSION_LOSS_ENDED && loss != SESSION_LOSS_RESTART &&
-               loss != SESSION_LOSS_DELETED;
-}
-
 enum session_loss session_loss_of(const struct spawn_exit *end) {
         switch (end->reason) {
         case SPAWN_END_EXIT:
@@ -78,7 +73,7 @@ void session_note_write(struct session_note *note, const struct session *session
                 return;
         add(note, reasons[loss]);
         add(note, ": all variables, imports and functions of earlier calls are lost.");
-        if (session->sandbox && keeps_room(loss) && !restore) {
+        if (!session->new_room) {
                 add(note, " The files in the working directory are still there.");
                 return;
         }

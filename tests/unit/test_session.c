@@ -648,6 +648,62 @@ static void an_input_that_does_not_fit_leaves_the_interpreter(void **state) {
         assert_false(next->note.restarted);
 }
 
+static void a_session_ends_while_its_interpreter_is_renewed(void **state) {
+        struct fixture *f = *state;
+        struct room *room = do_call(f, submit(f, "c"), "");
+        die(f, room, SPAWN_END_TIMEOUT, 9, true);
+        assert_true(f->renewal != 0);
+        room->state = RESTING; /* the order to kill it comes for the old id */
+        assert_true(sessions_end(f->api.sessions, 1, "c", SESSION_LOSS_ENDED));
+        turn(f);
+        room->state = KEPT;
+        renew(f, room);
+        assert_int_equal(room->state, KILLED);
+        die(f, room, SPAWN_END_RETIRED, 9, false);
+        assert_int_equal(sessions_count(f->api.sessions), 0);
+}
+
+static void a_call_without_a_sandbox_yet_is_refused_with_its_conversation(void **state) {
+        struct fixture *f = *state;
+        struct call *calls[6];
+        f->config.sessions_per_project = 9;
+        f->config.max_sessions = 9;
+        for (int i = 0; i < 6; i++) { /* two more than may run */
+                char name[8];
+                snprintf(name, sizeof(name), "c%d", i);
+                calls[i] = submit(f, name);
+        }
+        assert_true(sessions_end(f->api.sessions, 1, "c5", SESSION_LOSS_DELETED));
+        turn(f);
+        assert_true(calls[5]->refused);
+        assert_int_equal(calls[5]->why, RUN_REFUSED_DELETED);
+        assert_int_equal(sessions_count(f->api.sessions), 5);
+}
+
+static void a_call_that_is_to_be_made_again_may_be_cancelled(void **state) {
+        struct fixture *f = *state;
+        struct room *room = do_call(f, submit(f, "c"), "");
+        struct call *call = submit(f, "c");
+        assert_int_equal(room->state, RUNNING);
+        close_fd(&room->ends.claim);
+        die(f, room, SPAWN_END_EXIT, 9, true); /* by a signal, before its first instruction */
+        assert_false(call->done);
+        run_cancel(call->run);
+        turn(f);
+        renew(f, room);
+        do_call(f, submit(f, "c"), "");
+}
+
+static void a_room_of_its_own_is_not_said_to_have_files(void **state) {
+        struct fixture *f = *state;
+        struct room *room = do_call(f, submit(f, "c"), "");
+        die(f, room, SPAWN_END_LOST, 9, false);
+        struct call *next = submit(f, "c");
+        do_call(f, next, "");
+        assert_non_null(strstr(next->note.message, "empty"));
+        assert_null(strstr(next->note.message, "still there"));
+}
+
 static void late_output_is_dropped_and_does_not_block(void **state) {
         struct fixture *f = *state;
         struct call *first = submit(f, "c");
@@ -705,6 +761,10 @@ int main(void) {
                 TEST(a_cancelled_call_costs_the_interpreter_and_not_the_room),
                 TEST(a_client_that_leaves_at_the_end_changes_nothing),
                 TEST(an_input_that_does_not_fit_leaves_the_interpreter),
+                TEST(a_session_ends_while_its_interpreter_is_renewed),
+                TEST(a_call_without_a_sandbox_yet_is_refused_with_its_conversation),
+                TEST(a_call_that_is_to_be_made_again_may_be_cancelled),
+                TEST(a_room_of_its_own_is_not_said_to_have_files),
                 TEST(late_output_is_dropped_and_does_not_block),
                 TEST(a_broken_channel_costs_the_sandbox),
         };
