@@ -20,10 +20,9 @@
 #define PAGE_DEFAULT 50
 #define PAGE_MAX 200
 
-static void answer_no_conversation(struct http_request *request, const char *name) {
+static void answer_no_conversation(struct http_request *request) {
         http_reply_error(request, HTTP_NOT_FOUND, NULL,
-                         "This project has no conversation \"%.128s\": it never had a run, was deleted, or is over.",
-                         name);
+                         "This project has no conversation of this id: it never had a run, was deleted, or is over.");
 }
 
 static json_t *conversation_json(const struct config *config, const struct store_conversation *conversation) {
@@ -75,7 +74,7 @@ void conversations_handle_list(struct api *api, struct http_request *request) {
 static bool find(struct api *api, struct http_request *request, const char *name, struct store_conversation *ret) {
         int r = store_conversation_find(api->store, request->auth.project_id, name, ret);
         if (r == STORE_E_NOT_FOUND)
-                answer_no_conversation(request, name);
+                answer_no_conversation(request);
         else if (r != 0)
                 answer_store_failure(request);
         return r == 0;
@@ -97,7 +96,7 @@ void conversations_handle_delete(struct api *api, struct http_request *request) 
         sessions_end(api->sessions, request->auth.project_id, name, SESSION_LOSS_DELETED);
         int r = store_conversation_delete(api->store, request->auth.project_id, name);
         if (r == STORE_E_NOT_FOUND) {
-                answer_no_conversation(request, name);
+                answer_no_conversation(request);
         } else if (r != 0) {
                 answer_store_failure(request);
         } else {

@@ -90,7 +90,7 @@ void files_handle_get(struct api *api, struct http_request *request) {
         int r = store_file_get(api->store, request->auth.project_id, request->params[0], &file);
         if (r == STORE_E_NOT_FOUND) {
                 http_reply_error(request, HTTP_NOT_FOUND, NULL,
-                                 "There is no file \"%.64s\": files go with their conversation.", request->params[0]);
+                                 "There is no file of this id: files go with their conversation.");
                 return;
         }
         if (r != 0) {

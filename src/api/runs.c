@@ -47,9 +47,8 @@ void runs_handle_get(struct api *api, struct http_request *request) {
         int r = store_run_get(api->store, request->auth.project_id, request->params[0], &run, &code, &reply);
         if (r == STORE_E_NOT_FOUND) {
                 http_reply_error(request, HTTP_NOT_FOUND, NULL,
-                                 "There is no run \"%.64s\": runs are kept with their conversation, as long as it "
-                                 "lives.",
-                                 request->params[0]);
+                                 "There is no run of this id: runs are kept with their conversation, as long as it "
+                                 "lives.");
                 return;
         }
         if (r != 0) {

@@ -168,12 +168,13 @@ def test_what_is_stored_survives_and_a_new_admin_key_replaces_the_old(make_servi
     assert service.stop() == 0
 
     with sqlite3.connect(service.data_dir / "service" / "sandbox.db") as database:
+        (version,) = database.execute("PRAGMA user_version").fetchone()
         database.execute("PRAGMA user_version = 99")
     service.spawn()
     assert service.process.wait(30) != 0
     assert "schema 99" in service.log() and "newer" in service.log()
     with sqlite3.connect(service.data_dir / "service" / "sandbox.db") as database:
-        database.execute("PRAGMA user_version = 1")
+        database.execute(f"PRAGMA user_version = {version}")
     service.start()
     assert service.get("/v1/environment", key=key).status == 200
     assert service.stop() == 0
