@@ -287,7 +287,7 @@ void session_settle(struct session *session) {
                 settle_exit(session);
         else if (session->sandbox && session->state == SESSION_BUSY && !session->dying)
                 settle_call(session);
-        if (session->refuse_waiting)
+        if (session->deleted)
                 refuse_all_waiting(session);
         session_next_call(session);
         if (session->state == SESSION_NEW && session->runs == 0)
@@ -296,12 +296,12 @@ void session_settle(struct session *session) {
 
 void session_end(struct session *session, enum session_loss why) {
         session->lost = why;
-        session->refuse_waiting = session->refuse_waiting || why == SESSION_LOSS_DELETED;
+        session->deleted = session->deleted || why == SESSION_LOSS_DELETED;
         stop_resting(session);
         if (session->sandbox && !session->ending) {
                 session->ending = true;
                 engine_end(session->engine, session->sandbox);
-        } else if (session->state == SESSION_STARTING && session->refuse_waiting)
+        } else if (session->state == SESSION_STARTING && session->deleted)
                 run_refuse(session->running, RUN_REFUSED_DELETED); /* it still waits for a sandbox */
         engine_settle_soon(session->engine);
 }

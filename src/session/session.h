@@ -44,7 +44,7 @@ struct session {
         bool new_room;                  /* its first call finds only what was kept beside the conversation */
         bool exited;                    /* the main process is dead; it is not yet seen to */
         struct spawn_exit exit;
-        bool refuse_waiting; /* the conversation is being deleted */
+        bool deleted; /* with its conversation: it has no name any more, and those that wait are refused */
 
         unsigned runs; /* that know it: it must outlive them */
         struct run *running;  /* has the sandbox, or is about to get one; the engine frees it */

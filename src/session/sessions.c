@@ -57,9 +57,15 @@ void sessions_free(struct sessions *sessions) {
         free(sessions);
 }
 
+static bool is_of(const struct session *session, int64_t project_id, const char *conversation) {
+        return !session->deleted && session->project_id == project_id &&
+               strcmp(session->conversation, conversation) == 0;
+}
+
+/* One whose conversation is deleted is on its way out, and no longer that of the name, which may be used again. */
 struct session *sessions_find(const struct sessions *sessions, int64_t project_id, const char *conversation) {
         struct session *session = sessions->first;
-        while (session && (session->project_id != project_id || strcmp(session->conversation, conversation) != 0))
+        while (session && !is_of(session, project_id, conversation))
                 session = session->next;
         return session;
 }
@@ -156,7 +162,7 @@ static int check_caps(const struct sessions *sessions, const struct session_key 
         const struct config *config = sessions->api->config;
         unsigned of_project = 0, of_all = 0;
         for (const struct session *session = sessions->first; session; session = session->next) {
-                if (session->ending && !session->waiting)
+                if (session->deleted || (session->ending && !session->waiting))
                         continue; /* its sandbox is on its way out, and no other takes its place */
                 of_all++;
                 of_project += session->project_id == key->project_id;
@@ -203,8 +209,6 @@ static struct session *make(struct sessions *sessions, const struct session_key 
 
 int sessions_admit(struct sessions *sessions, const struct session_key *key, struct session **ret, struct err *e) {
         struct session *session = sessions_find(sessions, key->project_id, key->conversation);
-        if (session && session->refuse_waiting)
-                return err_set(e, -EBUSY, "This conversation is just being deleted.");
         if (session && session->waiting_count >= SESSION_WAITING_MAX)
                 return err_set(e, -EBUSY, "%d calls wait for this session already, which is the most.",
                                SESSION_WAITING_MAX);
