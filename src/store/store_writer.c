@@ -98,10 +98,11 @@ static bool wait_for_work(struct writer *writer) {
         }
 }
 
-/* Under the lock. */
+/* Who waits is woken without the lock held, which it would only run into: on a busy machine, that is a delay. */
 static void hand_back(struct writer *writer, struct writer_job *jobs) {
         static const uint64_t one = 1;
         bool tell = false;
+        pthread_mutex_lock(&writer->lock);
         while (jobs) {
                 struct writer_job *job = jobs;
                 jobs = job->next;
@@ -112,6 +113,7 @@ static void hand_back(struct writer *writer, struct writer_job *jobs) {
                         job->finished = true;
                 }
         }
+        pthread_mutex_unlock(&writer->lock);
         pthread_cond_broadcast(&writer->progress);
         if (tell && write(writer->event_fd, &one, sizeof(one)) < 0)
                 log_error("the store cannot say that it has written");
@@ -131,10 +133,7 @@ static void *work(void *data) {
                 if (!only_chores)
                         group_write(writer->store, jobs);
 
-                pthread_mutex_lock(&writer->lock);
                 hand_back(writer, jobs);
-                pthread_mutex_unlock(&writer->lock);
-
                 bool more = chores_do(writer->store);
 
                 pthread_mutex_lock(&writer->lock);
@@ -245,7 +244,9 @@ int writer_call(struct store *store, writer_fn write, void *data) {
         pthread_mutex_lock(&writer->lock);
         assert(writer->started && !writer->stopping);
         queue_put(&writer->urgent, &job);
+        pthread_mutex_unlock(&writer->lock);
         pthread_cond_signal(&writer->work);
+        pthread_mutex_lock(&writer->lock);
         while (!job.finished)
                 pthread_cond_wait(&writer->progress, &writer->lock);
         pthread_mutex_unlock(&writer->lock);
@@ -265,8 +266,8 @@ int writer_submit(struct store *store, writer_fn write, void *data, size_t weigh
         bool ended = writer->stopping; /* asked for by a callback while the store is closed */
         if (!ended)
                 queue_put(&writer->jobs, job);
-        pthread_cond_signal(&writer->work);
         pthread_mutex_unlock(&writer->lock);
+        pthread_cond_signal(&writer->work);
         if (ended)
                 free(job);
         return ended ? -ESHUTDOWN : 0;
