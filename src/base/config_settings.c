@@ -146,7 +146,7 @@ const struct setting config_settings[] = {
                 "outcome `output_limit`."},
         {.name = "TEMPLATE_MAX_FORKS",
          .offset = AT(template_max_forks),
-         .initial = 500,
+         .initial = 2000,
          .min = 1,
          .max = 1000000,
          .unit = "sandboxes",
