@@ -32,7 +32,7 @@ struct writer {
         pthread_t thread;
         pthread_mutex_t lock; /* for all below */
         pthread_cond_t work, progress;
-        bool started, stopping, busy, has_chores, flush;
+        bool started, stopping, busy, has_chores, flush, was_alone;
         struct queue urgent, jobs, done;
 
         /* the loop's thread */
@@ -65,15 +65,20 @@ static struct writer_job *queue_take(struct queue *queue) {
         return job;
 }
 
-/* The jobs of the next group, in order; under the lock. */
+/*
+ * The jobs of the next group, in order; under the lock. What somebody waits for goes alone, so as not to wait for
+ * contents that are written beside it; but not twice in a row, or others would never get their turn.
+ */
 static struct writer_job *take_group(struct writer *writer) {
         struct writer_job *first = NULL, **end = &first, *job;
         size_t count = 0, weight = 0;
+        bool alone = writer->urgent.first && !writer->was_alone;
         while ((job = queue_take(&writer->urgent))) {
                 *end = job;
                 end = &job->next;
         }
-        while (count < GROUP_JOBS && weight < GROUP_WEIGHT && (job = queue_take(&writer->jobs))) {
+        writer->was_alone = alone;
+        while (!alone && count < GROUP_JOBS && weight < GROUP_WEIGHT && (job = queue_take(&writer->jobs))) {
                 *end = job;
                 end = &job->next;
                 weight += job->weight;
