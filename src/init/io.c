@@ -21,29 +21,15 @@ int read_whole(int fd, void *bytes, size_t length) {
         return 0;
 }
 
+/* The socket waits for a reader, but not for ever (SO_SNDTIMEO): what is not taken whole by then will not be taken. */
 int write_whole(int fd, const void *bytes, size_t length) {
-        for (const char *at = bytes; length > 0;) {
-                ssize_t put = send(fd, at, length, MSG_NOSIGNAL);
-                if (put < 0 && errno == EINTR)
-                        continue;
-                if (put < 0)
-                        return -errno;
-                at += put;
-                length -= (size_t)put;
-        }
-        return 0;
-}
-
-int read_past(int fd, uint64_t length) {
-        char scrap[4096];
-        while (length > 0) {
-                size_t part = length < sizeof(scrap) ? (size_t)length : sizeof(scrap);
-                int r = read_whole(fd, scrap, part);
-                if (r < 0)
-                        return r;
-                length -= part;
-        }
-        return 0;
+        ssize_t put;
+        do
+                put = length == 0 ? 0 : send(fd, bytes, length, MSG_NOSIGNAL);
+        while (put < 0 && errno == EINTR);
+        if (put < 0)
+                return -errno;
+        return (size_t)put == length ? 0 : -ETIMEDOUT;
 }
 
 int write_frame(int fd, uint32_t type, const void *head, size_t head_length, const char *name, size_t name_length,

@@ -14,9 +14,6 @@
 int read_whole(int fd, void *bytes, size_t length);
 int write_whole(int fd, const void *bytes, size_t length);
 
-/* Reads and forgets. */
-int read_past(int fd, uint64_t length);
-
 /* A frame whose payload is `head_length` bytes, then `name_length` bytes, then whatever the caller writes next
  * (`rest`). */
 int write_frame(int fd, uint32_t type, const void *head, size_t head_length, const char *name, size_t name_length,

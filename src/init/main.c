@@ -100,6 +100,16 @@ static int limit(void) {
         return 0;
 }
 
+/* Once nobody reads, or a frame is torn, there is no use in another one. */
+static int hand_over(int workdir_fd) {
+        static bool torn;
+        int r = torn ? -EPIPE : collect(WORK_FD, workdir_fd);
+        if (r < 0 && !torn)
+                shutdown(WORK_FD, SHUT_RDWR);
+        torn = r < 0;
+        return r;
+}
+
 /* One frame of the api process. 0 or negative errno when the channel is of no more use. */
 static int serve_frame(int workdir_fd) {
         struct frame frame;
@@ -112,7 +122,7 @@ static int serve_frame(int workdir_fd) {
         case FRAME_INPUTS_END:
                 return inputs_end(WORK_FD, frame.length);
         case FRAME_COLLECT:
-                return frame.length == 0 ? collect(WORK_FD, workdir_fd) : -EPROTO;
+                return frame.length == 0 ? hand_over(workdir_fd) : -EPROTO;
         default:
                 return -EPROTO;
         }
@@ -125,7 +135,7 @@ static int serve_order(int workdir_fd) {
             (order != ORDER_FINISH && order != ORDER_CLEAN))
                 return -ECONNRESET;
         end_everything();
-        collect(WORK_FD, workdir_fd); /* if nobody reads, nobody wants them */
+        hand_over(workdir_fd); /* if nobody reads, nobody wants them */
         if (order == ORDER_FINISH)
                 return step_report_send(ORDERS_FD, REPORT_DONE, STEP_NONE, 0);
         scratch_empty();

@@ -23,7 +23,7 @@
 #include "sandbox/steps.h"
 #include "spawn/frames.h"
 
-#define FINISH_TIMEOUT_NS ((COLLECT_MS_MAX + 1000) * NS_PER_MS)
+#define FINISH_TIMEOUT_NS ((COLLECT_MS_MAX + 3000) * NS_PER_MS)
 #define COLLECT_HEADROOM_BYTES (UINT64_C(16) << 20)
 #define KEPT_NS (SPAWN_KEPT_SECONDS * NS_PER_S)
 

@@ -79,6 +79,7 @@ MALFORMED = {
     "claim without time": boundary.pack(type=boundary.CLAIM, timeout_ms=0),
     "claim for ever": boundary.pack(type=boundary.CLAIM, timeout_ms=120_001),
     "claim with the largest time": boundary.pack(type=boundary.CLAIM, timeout_ms=0xFFFFFFFF),
+    "claim with an unknown flag": boundary.pack(type=boundary.CLAIM, timeout_ms=1000, flags=2),
     "kill without reason": boundary.pack(type=boundary.KILL, reason=0),
     "kill as if it had ended by itself": boundary.pack(type=boundary.KILL, reason=boundary.END_EXIT),
     "kill as if its time was over": boundary.pack(type=boundary.KILL, reason=boundary.END_TIMEOUT),
@@ -124,18 +125,42 @@ def test_a_second_claim_of_a_running_sandbox_ends_the_service(spawner):
     assert spawner.wait_end() == 1
 
 
+@pytest.mark.parametrize("flags, type", [
+    (None, boundary.REST),  # parked
+    (0, boundary.REST), (0, boundary.RENEW),  # a run without a session
+    (boundary.CLAIM_SESSION, boundary.RENEW),  # a call is on
+])
+def test_what_does_not_fit_the_state_ends_the_service(spawner, flags, type):
+    sandbox = spawner.park()
+    place = {"high": sandbox.id[0], "low": sandbox.id[1]}
+    if flags is not None:
+        spawner.send(type=boundary.CLAIM, timeout_ms=10_000, flags=flags, **place)
+    spawner.send(type=type, timeout_ms=10_000, **place)
+    assert spawner.wait_end() == 1
+
+
+def test_renewal_of_a_resting_one_ends_the_service(spawner):
+    sandbox = spawner.park()
+    place = {"high": sandbox.id[0], "low": sandbox.id[1]}
+    spawner.send(type=boundary.CLAIM, timeout_ms=10_000, flags=boundary.CLAIM_SESSION, **place)
+    spawner.send(type=boundary.REST, **place)
+    spawner.receive(boundary.RESTED)
+    spawner.send(type=boundary.RENEW, **place)  # it rests: there is nothing to renew
+    assert spawner.wait_end() == 1
+
+
 def test_more_sandboxes_than_allowed_are_refused(lasting):
     made, refused = [], 0
-    for request in range(40):
+    for request in range(60):
         lasting.send(type=boundary.CREATE, request=request, profile=boundary.PROFILE_SNIPPET)
-    while len(made) + refused < 40:
+    while len(made) + refused < 60:
         message, descriptors = lasting.receive(boundary.READY, boundary.CREATE_FAILED)
         if message["type"] == boundary.READY:
             made.append((message, descriptors))
             continue
         assert message["error"] == errno.EAGAIN
         refused += 1
-    assert len(made) == lasting.max_sandboxes and refused == 40 - len(made)
+    assert len(made) == lasting.max_sandboxes and refused == 60 - len(made)
     for message, descriptors in made:
         lasting.send(type=boundary.KILL, high=message["high"], low=message["low"], reason=boundary.END_RETIRED)
         lasting.receive(boundary.EXITED)
