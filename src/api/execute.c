@@ -25,7 +25,7 @@ static void enlist(struct execution *execution) {
         *first = execution;
 }
 
-static void execution_free(void *data) {
+void execution_free(void *data) {
         struct execution *execution = data;
         *execution->place = execution->next;
         if (execution->next)
@@ -222,6 +222,30 @@ static void on_gone(struct http_request *request, void *data) {
         execution_free(execution);
 }
 
+/* The client may have gone while the request waited to be ready. */
+static void start(struct execution *execution) {
+        struct api *api = execution->api;
+        struct session *session = execution->what.run.session;
+        bool gone = http_is_gone(execution->request);
+        execution->run = gone ? NULL : engine_run_new(api->engine, &execution->what.run, &handler, execution);
+        if (!execution->run) {
+                if (session)
+                        sessions_give_up(session);
+                if (gone)
+                        http_drop(execution->request);
+                else
+                        http_reply_error(execution->request, HTTP_OVERLOADED, NULL,
+                                         "The service has no memory left for this run.");
+                execution_free(execution);
+                return;
+        }
+        http_on_disconnect(execution->request, on_gone, execution);
+        if (session)
+                sessions_submit(session, execution->run);
+        else
+                engine_run_submit(api->engine, execution->run);
+}
+
 void execute_handle(struct api *api, struct http_request *request) {
         struct execution *execution = calloc(1, sizeof(*execution));
         if (!execution) {
@@ -232,19 +256,8 @@ void execute_handle(struct api *api, struct http_request *request) {
         execution->request = request;
         execute_events_init(&execution->events, api->loop, request);
         enlist(execution);
-        if (!execute_request_take(&execution->what, api->config, request) || !execute_prepare(execution)) {
-                execution_free(execution);
-                return;
-        }
-        execution->run = engine_run_new(api->engine, &execution->what.run, &handler, execution);
-        if (!execution->run) {
-                http_reply_error(request, HTTP_OVERLOADED, NULL, "The service has no memory left for this run.");
-                execution_free(execution);
-                return;
-        }
-        http_on_disconnect(request, on_gone, execution);
-        if (execution->what.run.session)
-                sessions_submit(execution->what.run.session, execution->run);
+        if (execute_request_take(&execution->what, api->config, request))
+                execute_prepare(execution, start);
         else
-                engine_run_submit(api->engine, execution->run);
+                execution_free(execution);
 }

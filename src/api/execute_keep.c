@@ -117,7 +117,7 @@ static bool describe_files(struct execution *execution) {
 void execute_keep(struct execution *execution) {
         const struct config *config = execution->api->config;
         execution->keep = (struct store_new_run){
-                .conversation_id = execution->conversation_id,
+                .conversation_id = execution->conversation.id,
                 .quota = {config->quota_bytes, config->quota_files},
                 .code = execution->what.run.code,
                 .code_length = execution->what.run.code_length,

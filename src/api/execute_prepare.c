@@ -25,6 +25,14 @@ static bool refuse_internal(struct execution *execution) {
 
 /* ---- the agent */
 
+static bool refuse_agent(struct execution *execution) {
+        const char *agent = execution->what.agent;
+        http_reply_error(execution->request, HTTP_NOT_FOUND, "agent",
+                         "There is no agent \"%s\" in this project. Create it with PUT /v1/agents/%s, or leave `agent` out.",
+                         agent, agent);
+        return false;
+}
+
 static bool take_agent(struct execution *execution, struct agent_settings *settings) {
         const char *agent = execution->what.agent;
         struct http_request *request = execution->request;
@@ -36,12 +44,7 @@ static bool take_agent(struct execution *execution, struct agent_settings *setti
                                     settings);
         if (r < 0)
                 return refuse_internal(execution);
-        if (r == 0)
-                return true;
-        http_reply_error(request, HTTP_NOT_FOUND, "agent",
-                         "There is no agent \"%s\" in this project. Create it with PUT /v1/agents/%s, or leave `agent` out.",
-                         agent, agent);
-        return false;
+        return r == 0 || refuse_agent(execution);
 }
 
 static bool take_timeout(struct execution *execution, const struct agent_settings *settings) {
@@ -96,20 +99,6 @@ static bool check_quota(struct execution *execution) {
                          (long long)(bytes ? config->quota_bytes : config->quota_files),
                          bytes ? "SANDBOX_QUOTA_BYTES" : "SANDBOX_QUOTA_FILES");
         return false;
-}
-
-/* The conversation is made now, if there is none: everything else about the request is right. */
-static bool use_conversation(struct execution *execution) {
-        struct store_conversation conversation;
-        int r = store_conversation_use(execution->api->store, execution->request->auth.project_id,
-                                       execution->what.conversation_id, execution->what.agent ? execution->what.agent : "",
-                                       &conversation);
-        if (r == STORE_E_CONFLICT)
-                return refuse_conflict(execution, conversation.agent);
-        if (r != 0)
-                return refuse_internal(execution);
-        execution->conversation_id = conversation.id;
-        return true;
 }
 
 /* ---- earlier files */
@@ -178,7 +167,9 @@ static bool take_session(struct execution *execution) {
         return false;
 }
 
-bool execute_prepare(struct execution *execution) {
+/* ---- all of it */
+
+static bool look_up(struct execution *execution) {
         struct execute_request *what = &execution->what;
         struct agent_settings settings;
         bool kept = what->conversation_id != NULL;
@@ -188,12 +179,50 @@ bool execute_prepare(struct execution *execution) {
                 return false;
         if (!take_files(execution))
                 return false;
-        if (kept && what->agent && settings.stateful && !take_session(execution))
-                return false;
-        if (kept && !use_conversation(execution))
-                return false;
         what->run.keep_files = kept;
         if (!what->inline_given)
                 what->run.inline_files = !kept;
-        return true;
+        return !kept || !what->agent || !settings.stateful || take_session(execution);
+}
+
+static void on_used(void *data, int result) {
+        struct execution *execution = data;
+        if (result == 0) {
+                execution->ready(execution);
+                return;
+        }
+        if (execution->what.run.session)
+                sessions_give_up(execution->what.run.session);
+        if (result == STORE_E_CONFLICT)
+                refuse_conflict(execution, execution->conversation.agent);
+        else if (result == STORE_E_NOT_FOUND)
+                refuse_agent(execution);
+        else
+                refuse_internal(execution);
+        execution_free(execution);
+}
+
+void execute_prepare(struct execution *execution, void (*ready)(struct execution *execution)) {
+        const struct execute_request *what = &execution->what;
+        execution->ready = ready;
+        if (!look_up(execution)) {
+                execution_free(execution);
+                return;
+        }
+        if (!what->conversation_id) {
+                ready(execution);
+                return;
+        }
+        execution->use = (struct store_use){
+                .project_id = execution->request->auth.project_id,
+                .name = what->conversation_id,
+                .agent = what->agent ? what->agent : "",
+                .ret = &execution->conversation,
+                .done = on_used,
+                .data = execution,
+        };
+        /* The conversation is made now, if there is none: everything else about the request is right. */
+        int r = store_conversation_use_soon(execution->api->store, &execution->use);
+        if (r != STORE_E_LATER)
+                on_used(execution, r);
 }

@@ -25,7 +25,9 @@ struct execution {
         struct run *run;              /* NULL once it has ended, unless it is held until it is kept */
         bool over;                    /* the run has ended: what it did is done, also if the client goes away */
 
-        int64_t conversation_id; /* row of the store; 0: none */
+        struct store_use use; /* of its conversation */
+        struct store_conversation conversation;
+        void (*ready)(struct execution *execution);
         struct session_note note;
         struct store_new_run keep;
         struct store_new_file *files; /* of `keep`, one for each of the run's */
@@ -35,10 +37,12 @@ struct execution {
 };
 
 /*
- * Looks up what the request refers to: agent, conversation, earlier files, quota, and a place in a session. False: the
- * request was refused and has been answered.
+ * Looks up what the request refers to: agent, conversation, earlier files, quota, and a place in a session. Calls `ready`,
+ * maybe at once, or later if the conversation is to be made first. Refused requests have been answered: then it frees the
+ * execution.
  */
-bool execute_prepare(struct execution *execution);
+void execute_prepare(struct execution *execution, void (*ready)(struct execution *execution));
+void execution_free(void *data);
 
 /* Keeps a run of a conversation, then answers. Takes care of the run, too, which must be held. */
 void execute_keep(struct execution *execution);

@@ -135,7 +135,6 @@ static void on_waited(void *data) {
 
 void sessions_submit(struct session *session, struct run *run) {
         assert(run->session == session);
-        session->runs++;
         if (sessions_are_stopping(session->all)) {
                 run_refuse(run, RUN_REFUSED_STOPPING);
                 return;
@@ -147,6 +146,11 @@ void sessions_submit(struct session *session, struct run *run) {
         session_next_call(session);
         if (session->waiting && !session->wait_timer)
                 loop_add_timer(session->loop, session->wait_ns / 8, on_waited, session, &session->wait_timer);
+}
+
+void sessions_give_up(struct session *session) {
+        session->runs--;
+        engine_settle_soon(session->engine);
 }
 
 /* ---- news from the engine */

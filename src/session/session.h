@@ -46,7 +46,7 @@ struct session {
         struct spawn_exit exit;
         bool deleted; /* with its conversation: it has no name any more, and those that wait are refused */
 
-        unsigned runs; /* that know it: it must outlive them */
+        unsigned runs; /* that know it, or are to come: it must outlive them */
         struct run *running;  /* has the sandbox, or is about to get one; the engine frees it */
         struct run *requeued; /* one of those that wait, which still holds descriptors of the sandbox */
         struct run *waiting, **waiting_end;

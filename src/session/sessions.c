@@ -221,6 +221,7 @@ int sessions_admit(struct sessions *sessions, const struct session_key *key, str
                 session = make(sessions, key);
         if (!session)
                 return err_set(e, -ENOMEM, "The service has no memory left for a session.");
+        session->runs++; /* the one that is to come */
         *ret = session;
         return 0;
 }

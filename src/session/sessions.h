@@ -56,9 +56,10 @@ void sessions_free(struct sessions *sessions);
 /*
  * A place for one more call. `ret` is the session of that conversation, made if there was none. -EDQUOT: over a cap, which
  * the message names (429 session_limit). -EBUSY: so many calls wait for it already (503). -ENOMEM.
- * Call sessions_submit with a run of that session right after it.
+ * Either sessions_submit with a run of that session, or sessions_give_up, has to follow.
  */
 int sessions_admit(struct sessions *sessions, const struct session_key *key, struct session **ret, struct err *e);
+void sessions_give_up(struct session *session);
 /* Queues the call; it may start or be refused within this call. Instead of engine_run_submit. */
 void sessions_submit(struct session *session, struct run *run);
 

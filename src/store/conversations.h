@@ -70,6 +70,8 @@ struct store_usage {
 
 /* ---- conversations */
 
+typedef void (*store_done_fn)(void *data, int result); /* on the loop's thread; 0, STORE_E_* or -errno */
+
 /*
  * The conversation of that name; made if it is not there, and then of `agent` ("": of none). One that was of no agent
  * becomes this agent's. Its time of last activity is now. STORE_E_CONFLICT: it is of another agent, whose name is in
@@ -78,6 +80,18 @@ struct store_usage {
  */
 int store_conversation_use(struct store *store, int64_t project_id, const char *name, const char *agent,
                            struct store_conversation *ret);
+/*
+ * The same without waiting for the disk: STORE_E_LATER if something has to be written; then `done` follows, with what the
+ * call would have returned. `use` and what it points to must stay until then. All other results: there is no callback.
+ */
+struct store_use {
+        int64_t project_id;
+        const char *name, *agent;
+        struct store_conversation *ret;
+        store_done_fn done;
+        void *data;
+};
+int store_conversation_use_soon(struct store *store, const struct store_use *use);
 int store_conversation_find(struct store *store, int64_t project_id, const char *name, struct store_conversation *ret);
 
 /* Where a page of a list ends: pass the values of its last item; zero: the first page. */
@@ -101,7 +115,6 @@ struct store_idle {
 };
 int store_conversation_idle(struct store *store, int64_t before_ms, struct store_idle *ret, size_t max);
 
-typedef void (*store_done_fn)(void *data, int result); /* on the loop's thread; 0, STORE_E_* or -errno */
 
 /* Removes it in the background, if there has been no activity meanwhile (else STORE_E_CONFLICT). A negative errno:
  * there will be no callback. */

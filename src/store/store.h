@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "store/key.h"
 
-enum { STORE_E_NOT_FOUND = 1, STORE_E_EXISTS, STORE_E_CONFLICT, STORE_E_FULL };
+enum { STORE_E_NOT_FOUND = 1, STORE_E_EXISTS, STORE_E_CONFLICT, STORE_E_FULL, STORE_E_LATER };
 
 #define STORE_NAME_MAX 64
 #define STORE_ID_MAX 40

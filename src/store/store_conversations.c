@@ -89,13 +89,7 @@ static bool is_expiring(const struct store *store, int64_t id) {
         return false;
 }
 
-struct use {
-        int64_t project_id;
-        const char *name, *agent;
-        struct store_conversation *ret;
-};
-
-static int find_agent_id(struct sql *sql, const struct use *use, int64_t *ret) {
+static int find_agent_id(struct sql *sql, const struct store_use *use, int64_t *ret) {
         sqlite3_stmt *s = sql_statement(sql, SQL_AGENT_FIND);
         sqlite3_bind_int64(s, 1, use->project_id);
         sql_bind_text(s, 2, use->agent);
@@ -105,7 +99,7 @@ static int find_agent_id(struct sql *sql, const struct use *use, int64_t *ret) {
         return sql_end(s, r);
 }
 
-static int insert(struct sql *sql, const struct use *use, int64_t agent_id) {
+static int insert(struct sql *sql, const struct store_use *use, int64_t agent_id) {
         sqlite3_stmt *s = sql_statement(sql, SQL_CONVERSATION_INSERT);
         sqlite3_bind_int64(s, 1, use->project_id);
         sql_bind_text(s, 2, use->name);
@@ -130,7 +124,7 @@ static enum fit compare_agents(const struct store_conversation *there, const cha
         return *there->agent ? IS_ANOTHERS : BECOMES_ITS;
 }
 
-static int write_use_of(struct sql *sql, const struct use *use, int64_t agent_id) {
+static int write_use_of(struct sql *sql, const struct store_use *use, int64_t agent_id) {
         int r = 0;
         switch (compare_agents(use->ret, use->agent)) {
         case IS_ANOTHERS:
@@ -145,7 +139,7 @@ static int write_use_of(struct sql *sql, const struct use *use, int64_t agent_id
 }
 
 static int write_use(struct store *store, void *data) {
-        struct use *use = data;
+        const struct store_use *use = data;
         struct sql *sql = &store->database;
         int64_t agent_id = 0;
         int r = *use->agent ? find_agent_id(sql, use, &agent_id) : 0;
@@ -175,7 +169,7 @@ static int note_activity(struct store *store, int64_t id, int64_t ms) {
 }
 
 /* STORE_E_NOT_FOUND: not there, or not in a way that needs no change. */
-static int use_what_is_there(struct store *store, const struct use *use) {
+static int use_what_is_there(struct store *store, const struct store_use *use) {
         int r = find(&store->reader, use->project_id, use->name, use->ret);
         if (r != 0)
                 return r;
@@ -190,9 +184,17 @@ static int use_what_is_there(struct store *store, const struct use *use) {
 
 int store_conversation_use(struct store *store, int64_t project_id, const char *name, const char *agent,
                            struct store_conversation *ret) {
-        struct use use = {.project_id = project_id, .name = name, .agent = agent, .ret = ret};
+        struct store_use use = {.project_id = project_id, .name = name, .agent = agent, .ret = ret};
         int r = use_what_is_there(store, &use);
         return r == STORE_E_NOT_FOUND ? writer_call(store, write_use, &use) : r;
+}
+
+int store_conversation_use_soon(struct store *store, const struct store_use *use) {
+        int r = use_what_is_there(store, use);
+        if (r != STORE_E_NOT_FOUND)
+                return r;
+        r = writer_submit(store, write_use, (void *)use, 0, use->done, use->data);
+        return r == 0 ? STORE_E_LATER : r;
 }
 
 /* ---- deleting */
@@ -218,7 +220,7 @@ static int doom(struct store *store, sqlite3_stmt *s, int64_t project_id) {
 }
 
 static int write_deletion(struct store *store, void *data) {
-        const struct use *which = data;
+        const struct store_use *which = data;
         sqlite3_stmt *s = sql_statement(&store->database, SQL_CONVERSATION_DOOM);
         sqlite3_bind_int64(s, 1, which->project_id);
         sql_bind_text(s, 2, which->name);
@@ -226,7 +228,7 @@ static int write_deletion(struct store *store, void *data) {
 }
 
 int store_conversation_delete(struct store *store, int64_t project_id, const char *name) {
-        struct use which = {.project_id = project_id, .name = name};
+        struct store_use which = {.project_id = project_id, .name = name};
         return writer_call(store, write_deletion, &which);
 }
 

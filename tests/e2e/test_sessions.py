@@ -389,7 +389,9 @@ def test_a_stream_in_a_session(project):
     project.call("x = 1")
     with project.stream("print('a')\nopen('f', 'w').write('1')\nx + 1", agent="notebook", conversation_id="talk") as stream:
         events = [(name, data) for name, data, _ in stream]
-    assert [name for name, _ in events] == ["start", "stdout", "result", "file", "done"]
+    names = [name for name, _ in events]
+    assert sorted(names[1:3]) == ["result", "stdout"], "which take different ways"
+    assert names[:1] + names[3:] == ["start", "file", "done"]
     done = events[-1][1]
     assert done["session"]["stateful"] and done["files"] == [events[3][1]]
 

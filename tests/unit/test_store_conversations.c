@@ -39,6 +39,38 @@ static void made_on_first_use(void **state) {
         assert_int_not_equal(again.id, there.id);
 }
 
+struct answer {
+        struct loop *loop;
+        int result, calls;
+};
+
+static void on_used(void *data, int result) {
+        struct answer *answer = data;
+        answer->result = result;
+        answer->calls++;
+        loop_quit(answer->loop, 0);
+}
+
+static void made_without_waiting(void **state) {
+        struct store_fixture *f = *state;
+        struct store_conversation there, found;
+        struct answer answer = {.loop = f->loop, .result = -1};
+        struct store_use use = {store_fixture_project(f), "talk", "", &there, on_used, &answer};
+
+        assert_int_equal(store_conversation_use_soon(f->store, &use), STORE_E_LATER);
+        loop_run(f->loop);
+        assert_int_equal(answer.result, 0);
+        assert_int_equal(store_conversation_find(f->store, use.project_id, "talk", &found), 0);
+        assert_int_equal(found.id, there.id);
+        assert_int_equal(store_conversation_use_soon(f->store, &use), 0);
+        assert_int_equal(answer.calls, 1);
+
+        use.agent = "no such agent";
+        assert_int_equal(store_conversation_use_soon(f->store, &use), STORE_E_LATER);
+        loop_run(f->loop);
+        assert_int_equal(answer.result, STORE_E_NOT_FOUND);
+}
+
 static void belongs_to_its_first_agent(void **state) {
         struct store_fixture *f = *state;
         int64_t project = store_fixture_project(f);
@@ -252,6 +284,7 @@ static void the_next_start_goes_on_with_deleting(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(made_on_first_use, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(made_without_waiting, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(belongs_to_its_first_agent, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(listed_page_by_page, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(the_latest_is_listed_first, store_set_up, store_tear_down),
