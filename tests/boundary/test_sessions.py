@@ -311,16 +311,14 @@ def test_nothing_outlives_the_service(tmp_path, end):
     assert len(mine) >= 8, "the control: there is something to be ended"
     if end == "kill":
         running.process.kill()
-    else:
-        running.socket.close()
-        running.service.close()
+        running.wait_end()
+    running.socket.close()
+    running.service.close()
     running.wait_end()
     deadline = time.monotonic() + 10
     while (left := [pid for pid in mine if is_alive(pid)]) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not left
-    if end == "kill":
-        running.stop()
 
 
 def is_alive(pid: int) -> bool:
