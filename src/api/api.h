@@ -11,6 +11,7 @@
 
 struct auth;
 struct config;
+struct console;
 struct conversation_events;
 struct engine;
 struct execution;
@@ -28,6 +29,7 @@ struct api {
         json_t *environment;   /* environment.json of the image, or an empty object */
         struct store *store;   /* what is remembered; writes on a thread of its own */
         struct auth *auth;     /* keys of requests, rates */
+        struct console *console; /* who is signed in there */
         struct sessions *sessions; /* stateful ones that live */
         struct expiry *expiry; /* ends conversations */
         struct execution *executions; /* requests to run something that are on their way */

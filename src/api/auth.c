@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "api/api.h"
+#include "api/console_login.h"
 #include "api/names.h"
 #include "api/ratelimit.h"
 #include "base/config.h"
@@ -59,21 +60,27 @@ static const char *bearer(const char *header) {
         return spaces && header[spaces] ? header + spaces : NULL;
 }
 
+int auth_find_key(struct api *api, const char *text, struct store_key *ret) {
+        struct key_hash hash;
+        size_t length = strlen(text);
+        if (length > KEY_LENGTH_MAX)
+                return STORE_E_NOT_FOUND;
+        int r = key_hash(text, length, &hash);
+        return r < 0 ? r : store_key_find(api->store, &hash, ret);
+}
+
+/* A key is taken before a cookie: no page of another origin can make a browser send one. */
 static bool find_key(struct auth *auth, struct http_request *request, struct store_key *key) {
         const char *text = bearer(http_header(request, "Authorization"));
-        struct key_hash hash;
+        bool console = config_console(auth->api->config) != CONSOLE_OFF;
+        if (!text && console && console_has_cookie(request))
+                return console_admit(auth->api->console, request, key);
         if (!text) {
                 http_reply_error(request, HTTP_UNAUTHORIZED, NULL,
                                  "A key is needed: send the header \"Authorization: Bearer KEY\".");
                 return false;
         }
-        size_t length = strlen(text);
-        int r = STORE_E_NOT_FOUND;
-        if (length <= KEY_LENGTH_MAX) {
-                r = key_hash(text, length, &hash);
-                if (r == 0)
-                        r = store_key_find(auth->api->store, &hash, key);
-        }
+        int r = auth_find_key(auth->api, text, key);
         if (r == STORE_E_NOT_FOUND)
                 http_reply_error(request, HTTP_UNAUTHORIZED, NULL, "This key is unknown, or was revoked.");
         else if (r < 0)
@@ -92,9 +99,15 @@ static bool enter_unknown(struct http_request *request, const char *name) {
         return false;
 }
 
+/* A browser can send no header with pictures, downloads and streams of events. */
+static const char *project_named(struct http_request *request) {
+        const char *name = http_header(request, "X-Project");
+        return name || !request->auth.by_session ? name : http_query(request, "project");
+}
+
 /* A project's key acts in its own project; the name of another one is unknown to it. */
 static bool enter_project(struct auth *auth, struct http_request *request, const struct store_key *key) {
-        const char *name = http_header(request, "X-Project");
+        const char *name = project_named(request);
         struct store_project project;
 
         if (name && !name_is_valid(name)) {
@@ -127,6 +140,13 @@ static bool within_rate(struct auth *auth, struct http_request *request) {
         return false;
 }
 
+bool auth_still_admits(struct auth *auth, const struct http_auth *who) {
+        struct store_key key;
+        if (store_key_find(auth->api->store, &who->key, &key) == STORE_E_NOT_FOUND)
+                return false;
+        return !who->by_session || console_still_admits(auth->api->console, who);
+}
+
 bool auth_admit(struct auth *auth, struct http_request *request, enum route_scope scope) {
         struct store_key key;
         if (scope == ROUTE_OPEN)
@@ -134,6 +154,7 @@ bool auth_admit(struct auth *auth, struct http_request *request, enum route_scop
         if (!find_key(auth, request, &key))
                 return false;
         request->auth.key_id = key.id;
+        request->auth.key = key.hash;
         request->auth.is_admin = key.is_admin;
         if (!within_rate(auth, request))
                 return false;

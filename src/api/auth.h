@@ -1,5 +1,5 @@
 /*
- * Who asks: keys of requests, the project they act in, and how often a key may ask.
+ * Who asks: keys of requests (or the Console's cookie instead), the project they act in, and how often a key may ask.
  *
  * Runs in the api process. Keys come from the network; of a key only its SHA-256 is kept anywhere.
  */
@@ -11,6 +11,7 @@
 
 struct api;
 struct auth;
+struct store_key;
 
 int auth_new(struct api *api, struct auth **ret);
 void auth_free(struct auth *auth);
@@ -20,3 +21,9 @@ void auth_free(struct auth *auth);
  * X-Project, 429) and false is returned.
  */
 bool auth_admit(struct auth *auth, struct http_request *request, enum route_scope scope);
+
+/* For requests that last: whether who was admitted once would still be. */
+bool auth_still_admits(struct auth *auth, const struct http_auth *who);
+
+/* The key that somebody sent. 0, STORE_E_NOT_FOUND or a negative errno. */
+int auth_find_key(struct api *api, const char *text, struct store_key *ret);

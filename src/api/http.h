@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/key.h"
+
 struct api;
 struct http_request;
 struct route;
@@ -54,6 +56,9 @@ struct http_auth {
         bool is_admin;                      /* an admin key */
         int64_t key_id, project_id;         /* rows of the store; the project is the one the request acts in */
         char project[PROJECT_NAME_MAX + 1]; /* its name */
+        struct key_hash key;                /* what it was found by */
+        bool by_session;                    /* by the Console's cookie, of this session */
+        struct key_hash session;
 };
 
 struct http_request {
@@ -94,6 +99,9 @@ void http_reply_json(struct http_request *request, unsigned status, json_t *body
 /* TERMINAL. Copies the bytes. */
 void http_reply_bytes(struct http_request *request, unsigned status, const char *content_type, const void *bytes,
                       size_t length);
+/* TERMINAL. Bytes that stay where they are for ever. */
+void http_reply_static(struct http_request *request, unsigned status, const char *content_type, const void *bytes,
+                       size_t length);
 /* TERMINAL. Takes over malloc()ed bytes; NULL (out of memory) answers 500. */
 void http_reply_take(struct http_request *request, unsigned status, const char *content_type, char *bytes,
                      size_t length);

@@ -13,6 +13,7 @@
 
 #include "api/api.h"
 #include "api/auth.h"
+#include "api/console_assets.h"
 #include "api/http_front.h"
 #include "api/metrics.h"
 #include "api/routes.h"
@@ -174,6 +175,8 @@ static bool admit_body(struct http_exchange *exchange, const struct front_head *
 
 static void admit(struct http_exchange *exchange, const struct front_head *head) {
         const char *query = strchr(head->target, '?');
+        if (console_owns(exchange->request.path))
+                console_add_headers(&exchange->request); /* to every answer, refusals too */
         if (query && strstr(query, KEY_PREFIX))
                 http_reply_error(&exchange->request, HTTP_INVALID_REQUEST, NULL,
                                  "A key must never stand in an address, where logs keep it: send it in the header "

@@ -23,7 +23,7 @@ struct front;
 struct front_connection;
 struct loop_source;
 
-#define REPLY_HEADERS_MAX 8
+#define REPLY_HEADERS_MAX 16
 
 /* libmicrohttpd and all that goes through it. */
 struct http_server {

@@ -73,6 +73,16 @@ void http_reply_take(struct http_request *request, unsigned status, const char *
         exchange_end(exchange);
 }
 
+void http_reply_static(struct http_request *request, unsigned status, const char *content_type, const void *bytes,
+                       size_t length) {
+        struct http_exchange *exchange = exchange_of(request);
+        void *borrowed = (void *)(uintptr_t)bytes;
+        assert(!exchange->ended && !exchange->response);
+        exchange_set_response(exchange, status,
+                              MHD_create_response_from_buffer(length, borrowed, MHD_RESPMEM_PERSISTENT), content_type);
+        exchange_end(exchange);
+}
+
 void http_reply_bytes(struct http_request *request, unsigned status, const char *content_type, const void *bytes,
                       size_t length) {
         char *copy = malloc(length + 1);

@@ -19,6 +19,7 @@
 #include "api/api.h"
 #include "api/auth.h"
 #include "api/banner.h"
+#include "api/console_login.h"
 #include "api/conversation_events.h"
 #include "api/datadir.h"
 #include "api/engine.h"
@@ -151,6 +152,8 @@ static int start(struct api *api, struct opened *opened, struct err *e) {
                 return r;
         r = auth_new(api, &api->auth);
         if (r == 0)
+                r = console_new(api, &api->console);
+        if (r == 0)
                 r = conversation_events_new(api, &api->events);
         if (r == 0)
                 r = sessions_new(api, &api->sessions);
@@ -208,6 +211,7 @@ static void finish(struct api *api) {
         expiry_free(api->expiry);
         conversation_events_free(api->events);
         http_server_free(api->http);
+        console_free(api->console);
         auth_free(api->auth);
         json_decref(api->environment);
         metrics_free(api->metrics);

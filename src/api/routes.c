@@ -6,6 +6,8 @@
 
 #include "api/admin.h"
 #include "api/agents.h"
+#include "api/console_assets.h"
+#include "api/console_login.h"
 #include "api/conversation_events.h"
 #include "api/conversations.h"
 #include "api/execute.h"
@@ -20,6 +22,12 @@ static const struct route routes[] = {
         {"GET", "/healthz", ROUTE_OPEN, status_handle_healthz, ROUTE_BODY_NONE},
         {"GET", "/readyz", ROUTE_OPEN, status_handle_readyz, ROUTE_BODY_NONE},
         {"GET", "/metrics", ROUTE_OPEN, status_handle_metrics, ROUTE_BODY_NONE},
+
+        {"POST", "/console/login", ROUTE_OPEN, console_handle_login, ROUTE_BODY_SMALL},
+        {"POST", "/console/logout", ROUTE_OPEN, console_handle_logout, ROUTE_BODY_SMALL},
+        {"GET", "/console/session", ROUTE_OPEN, console_handle_session, ROUTE_BODY_NONE},
+        {"GET", "/console", ROUTE_OPEN, console_handle_redirect, ROUTE_BODY_NONE},
+        {"GET", "/console/{path...}", ROUTE_OPEN, console_handle_asset, ROUTE_BODY_NONE},
 
         {"POST", "/v1/execute", ROUTE_PROJECT, execute_handle, ROUTE_BODY_CONFIGURED},
         {"GET", "/v1/environment", ROUTE_PROJECT, status_handle_environment, ROUTE_BODY_NONE},
@@ -74,12 +82,22 @@ static char *decode(char *to, const char *from, size_t length) {
         return to;
 }
 
+/* "{name...}", which is the last part of its pattern. */
+static bool takes_rest(const char *part) {
+        return part[0] == '{' && part[strcspn(part, "./")] == '.';
+}
+
 /* Takes one part at a time, from slash to slash, off both. */
 static bool matches(const char *pattern, const char *path, char *storage, const char **params) {
         size_t param = 0;
         while (*pattern == '/' && *path == '/') {
                 size_t wanted = strcspn(++pattern, "/");
                 size_t given = strcspn(++path, "/");
+                if (takes_rest(pattern)) {
+                        params[param++] = storage;
+                        decode(storage, path, strlen(path));
+                        return true;
+                }
                 if (pattern[0] == '{') {
                         if (given == 0 || param == HTTP_PARAMS_MAX)
                                 return false;

@@ -22,7 +22,8 @@ enum route_scope {
 
 struct route {
         const char *method;
-        const char *pattern; /* "/v1/projects/{name}": {…} stands for one part of the path, not empty */
+        /* "/v1/projects/{name}": {name} stands for one part of the path, not empty; {name...} at the end for all the rest */
+        const char *pattern;
         enum route_scope scope;
         http_handler_fn handle;
         size_t body_max;

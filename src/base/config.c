@@ -116,6 +116,12 @@ void config_deinit(struct config *config) {
         *config = (struct config){0};
 }
 
+enum config_console config_console(const struct config *config) {
+        if (strcmp(config->console, "off") == 0)
+                return CONSOLE_OFF;
+        return strcmp(config->console, "https") == 0 ? CONSOLE_HTTPS : CONSOLE_ON;
+}
+
 enum log_level config_log_level(const struct config *config) {
         switch (config->log_level[0]) {
         case 'd':

@@ -42,6 +42,8 @@ struct config {
         int64_t max_sessions;            /* SANDBOX_MAX_SESSIONS */
         int64_t quota_bytes;             /* SANDBOX_QUOTA_BYTES: of one project's kept files; 0: none */
         int64_t quota_files;             /* SANDBOX_QUOTA_FILES: the same */
+        char *console;                   /* SANDBOX_CONSOLE: on, off, https */
+        int64_t console_session_s;       /* SANDBOX_CONSOLE_SESSION_SECONDS: how long a sign-in lasts */
 };
 
 /* The file of the data folder that holds a generated admin key: one line, mode 0600. */
@@ -58,6 +60,10 @@ void config_deinit(struct config *config);
 
 /* The setting log_level as log_init() takes it. */
 enum log_level config_log_level(const struct config *config);
+
+/* The setting console. */
+enum config_console { CONSOLE_OFF, CONSOLE_ON, CONSOLE_HTTPS /* on, and its cookie is sent over TLS only */ };
+enum config_console config_console(const struct config *config);
 
 /*
  * What `--help-config` prints: every setting with its default, range and meaning, from the same table. It is Markdown

@@ -143,6 +143,15 @@ int value_parse_log_level(const char *text, const char *base, char **ret, struct
         return err_set(e, -EINVAL, "is not a level");
 }
 
+int value_parse_console(const char *text, const char *base, char **ret, struct err *e) {
+        static const char *const modes[] = {"on", "off", "https"};
+        (void)base;
+        for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
+                if (strcmp(text, modes[i]) == 0)
+                        return duplicate(text, ret);
+        return err_set(e, -EINVAL, "is not one of these words");
+}
+
 int value_parse_database(const char *text, const char *base, char **ret, struct err *e) {
         (void)base;
         if (strcmp(text, "sqlite") == 0)

@@ -6,7 +6,7 @@
  * 8 MB, "stream" with a million bytes in events, "flood" with a stream that never ends, "keep" keeps a run
  * (http_harness_keep.h). Prints its port, and on SIGTERM ends.
  *
- *      http_harness KEY [request_timeout_s [connections_per_address [body_max_bytes]]]
+ *      http_harness KEY [request_timeout_s [connections_per_address [body_max_bytes [console [console_session_s]]]]]
  */
 #include <assert.h>
 #include <ftw.h>
@@ -17,6 +17,7 @@
 
 #include "api/api.h"
 #include "api/auth.h"
+#include "api/console_login.h"
 #include "api/conversation_events.h"
 #include "api/engine.h"
 #include "api/execute.h"
@@ -187,6 +188,8 @@ int main(int argc, char **argv) {
                 .execute_max_timeout_s = 60,
                 .session_idle_s = 900,
                 .conversation_ttl_s = 86400,
+                .console = argc > 5 ? argv[5] : (char[]){"on"},
+                .console_session_s = argc > 6 ? atoi(argv[6]) : 43200,
         };
         struct store_key key = {.public_id = "key_test"};
         char address[LISTEN_TEXT_BYTES];
@@ -205,6 +208,7 @@ int main(int argc, char **argv) {
         must(key_hash(argv[1], strlen(argv[1]), &key.hash), NULL);
         must(store_admin_key_set(api.store, &key), NULL);
         must(auth_new(&api, &api.auth), NULL);
+        must(console_new(&api, &api.console), NULL);
         must(conversation_events_new(&api, &api.events), NULL);
         must(http_listen("127.0.0.1:0", &listen_fd, &e), &e);
         http_listen_text(listen_fd, address);
@@ -216,6 +220,7 @@ int main(int argc, char **argv) {
         int r = loop_run(api.loop);
         http_server_free(api.http);
         conversation_events_free(api.events);
+        console_free(api.console);
         auth_free(api.auth);
         store_close(api.store);
         nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
