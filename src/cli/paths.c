@@ -113,7 +113,7 @@ static int publish(int parent, const char *temporary, const char *base, bool for
 
 int paths_save(int folder, const char *name, size_t name_length, const void *bytes, size_t length, bool force,
                struct err *e) {
-        const char *base, *reason = paths_refuse_name(name, name_length);
+        const char *base = NULL, *reason = paths_refuse_name(name, name_length);
         char temporary[48];
         unsigned long long random = 0;
         if (reason)
