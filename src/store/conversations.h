@@ -75,14 +75,18 @@ typedef void (*store_done_fn)(void *data, int result); /* on the loop's thread; 
 /*
  * The conversation of that name; made if it is not there, and then of `agent` ("": of none). One that was of no agent
  * becomes this agent's. Its time of last activity is now. STORE_E_CONFLICT: it is of another agent, whose name is in
- * `ret`. STORE_E_NOT_FOUND: the project has no such agent. The call returns when it is on the disk; it costs nothing
- * but a read where nothing but the time has changed (times are written later, together).
+ * `ret`. STORE_E_NOT_FOUND: the project has no such agent.
+ *
+ * A new one is written in the background, before anything of it is: whoever answers a run of it answers when it is on
+ * the disk. Else the call returns when what has changed is on the disk; where that is only the time, it costs nothing
+ * but a read (times are written later, together).
  */
 int store_conversation_use(struct store *store, int64_t project_id, const char *name, const char *agent,
                            struct store_conversation *ret);
 /*
- * The same without waiting for the disk: STORE_E_LATER if something has to be written; then `done` follows, with what the
- * call would have returned. `use` and what it points to must stay until then. All other results: there is no callback.
+ * The same without waiting for the disk: STORE_E_LATER if something has to be changed first; then `done` follows, with
+ * what the call would have returned. `use` and what it points to must stay until then. All other results: there is no
+ * callback.
  */
 struct store_use {
         int64_t project_id;
@@ -114,7 +118,6 @@ struct store_idle {
         char name[STORE_CONVERSATION_MAX + 1];
 };
 int store_conversation_idle(struct store *store, int64_t before_ms, struct store_idle *ret, size_t max);
-
 
 /* Removes it in the background, if there has been no activity meanwhile (else STORE_E_CONFLICT). A negative errno:
  * there will be no callback. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/loop.h"
 #include "store/store_private.h"
 
@@ -25,6 +26,14 @@ struct expiry {
         store_done_fn done;
         void *data;
         struct expiry *next;
+};
+
+/* A new conversation, until it is on the disk. */
+struct birth {
+        struct store *store;
+        int64_t project_id, agent_id; /* 0: of none */
+        struct store_conversation conversation;
+        struct birth *next;
 };
 
 /* ---- reading */
@@ -54,8 +63,33 @@ static int find(struct sql *sql, int64_t project_id, const char *name, struct st
         return sql_end(s, r);
 }
 
-int store_conversation_find(struct store *store, int64_t project_id, const char *name, struct store_conversation *ret) {
+static struct birth **find_birth(struct store *store, int64_t project_id, const char *name) {
+        struct birth **place = &store->births;
+        while (*place && ((*place)->project_id != project_id || strcmp((*place)->conversation.name, name) != 0))
+                place = &(*place)->next;
+        return place;
+}
+
+/* What is on the disk counts, for it may have been changed since. */
+static int find_any(struct store *store, int64_t project_id, const char *name, struct store_conversation *ret) {
         int r = find(&store->reader, project_id, name, ret);
+        if (r == STORE_E_NOT_FOUND && *find_birth(store, project_id, name)) {
+                *ret = (*find_birth(store, project_id, name))->conversation;
+                r = 0;
+        }
+        return r;
+}
+
+int conversation_find_id(struct store *store, int64_t project_id, const char *name, int64_t *ret) {
+        struct store_conversation there;
+        int r = find_any(store, project_id, name, &there);
+        if (r == 0)
+                *ret = there.id;
+        return r;
+}
+
+int store_conversation_find(struct store *store, int64_t project_id, const char *name, struct store_conversation *ret) {
+        int r = find_any(store, project_id, name, ret);
         if (r == 0) {
                 int64_t noted = activity_of(&store->activity, ret->id);
                 if (noted > ret->active_ms)
@@ -99,14 +133,24 @@ static int find_agent_id(struct sql *sql, const struct store_use *use, int64_t *
         return sql_end(s, r);
 }
 
-static int insert(struct sql *sql, const struct store_use *use, int64_t agent_id) {
-        sqlite3_stmt *s = sql_statement(sql, SQL_CONVERSATION_INSERT);
-        sqlite3_bind_int64(s, 1, use->project_id);
-        sql_bind_text(s, 2, use->name);
-        if (agent_id)
-                sqlite3_bind_int64(s, 3, agent_id);
-        sqlite3_bind_int64(s, 4, sql_now_ms());
-        return sql_run(sql, s);
+static int write_birth(struct store *store, void *data) {
+        const struct birth *birth = data;
+        sqlite3_stmt *s = sql_statement(&store->database, SQL_CONVERSATION_INSERT);
+        sqlite3_bind_int64(s, 1, birth->conversation.id);
+        sqlite3_bind_int64(s, 2, birth->project_id);
+        sql_bind_text(s, 3, birth->conversation.name);
+        if (birth->agent_id)
+                sqlite3_bind_int64(s, 4, birth->agent_id);
+        sqlite3_bind_int64(s, 5, birth->conversation.created_ms);
+        return sql_run(&store->database, s);
+}
+
+static void fill_in_birth(struct store *store, const struct store_use *use, int64_t agent_id, struct birth *birth) {
+        *birth = (struct birth){.store = store, .project_id = use->project_id, .agent_id = agent_id};
+        birth->conversation.id = ++store->last_conversation_id;
+        birth->conversation.created_ms = birth->conversation.active_ms = sql_now_ms();
+        snprintf(birth->conversation.name, sizeof(birth->conversation.name), "%s", use->name);
+        snprintf(birth->conversation.agent, sizeof(birth->conversation.agent), "%s", use->agent);
 }
 
 static int update(struct sql *sql, enum sql_statement which, int64_t id, int64_t value) {
@@ -146,10 +190,13 @@ static int write_use(struct store *store, void *data) {
         if (r != 0)
                 return r;
         r = find(sql, use->project_id, use->name, use->ret);
-        if (r == STORE_E_NOT_FOUND)
-                r = insert(sql, use, agent_id);
-        else if (r == 0)
+        if (r == STORE_E_NOT_FOUND) {
+                struct birth birth;
+                fill_in_birth(store, use, agent_id, &birth);
+                r = write_birth(store, &birth);
+        } else if (r == 0) {
                 r = write_use_of(sql, use, agent_id);
+        }
         return r == 0 ? find(sql, use->project_id, use->name, use->ret) : r;
 }
 
@@ -168,16 +215,48 @@ static int note_activity(struct store *store, int64_t id, int64_t ms) {
         return r;
 }
 
-/* STORE_E_NOT_FOUND: not there, or not in a way that needs no change. */
-static int use_what_is_there(struct store *store, const struct store_use *use) {
-        int r = find(&store->reader, use->project_id, use->name, use->ret);
+static void on_born(void *data, int result) {
+        CLEANUP_FREE struct birth *birth = data;
+        struct birth **place = &birth->store->births;
+        while (*place && *place != birth)
+                place = &(*place)->next;
+        if (*place) /* else it has been deleted already */
+                *place = birth->next;
+        if (result != 0)
+                log_error("a conversation could not be made", "result", log_num(result));
+}
+
+/* From here on it is there for the loop's thread; what comes to the writer after it finds it as well. */
+static int make(struct store *store, const struct store_use *use) {
+        int64_t agent_id = 0;
+        int r = *use->agent ? find_agent_id(&store->reader, use, &agent_id) : 0;
         if (r != 0)
                 return r;
+        struct birth *birth = malloc(sizeof(*birth));
+        if (!birth)
+                return -ENOMEM;
+        fill_in_birth(store, use, agent_id, birth);
+        r = writer_submit_first(store, write_birth, birth, on_born, birth);
+        if (r < 0) {
+                free(birth);
+                return r;
+        }
+        birth->next = store->births;
+        store->births = birth;
+        *use->ret = birth->conversation;
+        return 0;
+}
+
+/* STORE_E_LATER: it must be changed, or may be about to be removed; the writer knows. */
+static int use_at_once(struct store *store, const struct store_use *use) {
+        int r = find_any(store, use->project_id, use->name, use->ret);
+        if (r != 0)
+                return r == STORE_E_NOT_FOUND ? make(store, use) : r;
         enum fit fit = compare_agents(use->ret, use->agent);
         if (fit == IS_ANOTHERS)
                 return STORE_E_CONFLICT;
         if (fit == BECOMES_ITS || is_expiring(store, use->ret->id))
-                return STORE_E_NOT_FOUND;
+                return STORE_E_LATER;
         use->ret->active_ms = sql_now_ms();
         return note_activity(store, use->ret->id, use->ret->active_ms);
 }
@@ -185,15 +264,15 @@ static int use_what_is_there(struct store *store, const struct store_use *use) {
 int store_conversation_use(struct store *store, int64_t project_id, const char *name, const char *agent,
                            struct store_conversation *ret) {
         struct store_use use = {.project_id = project_id, .name = name, .agent = agent, .ret = ret};
-        int r = use_what_is_there(store, &use);
-        return r == STORE_E_NOT_FOUND ? writer_call(store, write_use, &use) : r;
+        int r = use_at_once(store, &use);
+        return r == STORE_E_LATER ? writer_call(store, write_use, &use) : r;
 }
 
 int store_conversation_use_soon(struct store *store, const struct store_use *use) {
-        int r = use_what_is_there(store, use);
-        if (r != STORE_E_NOT_FOUND)
+        int r = use_at_once(store, use);
+        if (r != STORE_E_LATER)
                 return r;
-        r = writer_submit(store, write_use, (void *)use, 0, use->done, use->data);
+        r = writer_submit_first(store, write_use, (void *)use, use->done, use->data);
         return r == 0 ? STORE_E_LATER : r;
 }
 
@@ -229,7 +308,12 @@ static int write_deletion(struct store *store, void *data) {
 
 int store_conversation_delete(struct store *store, int64_t project_id, const char *name) {
         struct store_use which = {.project_id = project_id, .name = name};
-        return writer_call(store, write_deletion, &which);
+        int r = writer_call(store, write_deletion, &which);
+        /* It may have been written and deleted before its callback has come. */
+        struct birth **birth = find_birth(store, project_id, name);
+        if (r == 0 && *birth)
+                *birth = (*birth)->next;
+        return r;
 }
 
 /* ---- idle ones */

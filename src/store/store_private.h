@@ -12,18 +12,24 @@
 #include "store/store_sql.h"
 #include "store/store_writer.h"
 
+struct birth;
 struct expiry;
 struct loop;
 struct loop_source;
 
 struct store {
-        struct sql reader;        /* the loop's thread */
-        struct sql database;      /* the writer's, once it has started: everything that changes */
-        struct blobs blobs;       /* the writer's; its folder both's */
-        struct chores chores;     /* the writer's */
-        struct activity activity; /* both's, under its lock */
-        struct expiry *expiring;  /* the loop's thread: conversations that the writer may be removing */
+        struct sql reader;                    /* the loop's thread */
+        struct sql database;                  /* the writer's, once it has started: everything that changes */
+        struct blobs blobs;                   /* the writer's; its folder both's */
+        struct chores chores;                 /* the writer's */
+        struct activity activity;             /* both's, under its lock */
+        struct expiry *expiring;              /* the loop's thread: conversations that the writer may be removing */
+        struct birth *births;                 /* the loop's thread: conversations that the writer is about to write */
+        _Atomic int64_t last_conversation_id; /* given to a conversation; both threads give */
         struct loop *loop;
         struct loop_source *flush_timer; /* the loop's thread: set while times of activity wait to be written */
         struct writer *writer;
 };
+
+/* The loop's thread. Finds one that is being written as well. */
+int conversation_find_id(struct store *store, int64_t project_id, const char *name, int64_t *ret);

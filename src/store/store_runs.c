@@ -10,16 +10,6 @@
 
 /* ---- places in lists */
 
-static int find_conversation(struct store *store, int64_t project_id, const char *name, int64_t *ret) {
-        sqlite3_stmt *s = sql_statement(&store->reader, SQL_RUN_CONVERSATION_NAMED);
-        sqlite3_bind_int64(s, 1, project_id);
-        sql_bind_text(s, 2, name);
-        int r = sql_step(&store->reader, s);
-        if (r == 0)
-                *ret = sqlite3_column_int64(s, 0);
-        return sql_end(s, r);
-}
-
 /* The row of the item with which the page before ended. */
 static int find_place(struct store *store, enum sql_statement which, const char *after, int64_t conversation_id,
                       int64_t *ret) {
@@ -57,7 +47,7 @@ int store_run_list(struct store *store, int64_t project_id, const char *conversa
                    struct store_run *ret, size_t max, size_t *ret_count) {
         int64_t conversation_id = 0, place = 0;
         size_t count = 0;
-        int r = find_conversation(store, project_id, conversation, &conversation_id);
+        int r = conversation_find_id(store, project_id, conversation, &conversation_id);
         if (r == 0 && *after)
                 r = find_place(store, SQL_RUN_PLACE, after, conversation_id, &place);
         if (r != 0)
@@ -113,7 +103,7 @@ int store_file_list(struct store *store, int64_t project_id, const char *convers
                     const char *after, struct store_file *ret, size_t max, size_t *ret_count) {
         int64_t conversation_id = 0, place = INT64_MAX;
         size_t count = 0;
-        int r = find_conversation(store, project_id, conversation, &conversation_id);
+        int r = conversation_find_id(store, project_id, conversation, &conversation_id);
         if (r == 0 && *after)
                 r = find_place(store, SQL_FILE_PLACE, after, conversation_id, &place);
         if (r != 0)

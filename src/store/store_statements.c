@@ -82,8 +82,10 @@ const char *const sql_texts[SQL_STATEMENTS] = {
                 " AND c.agent_id = (SELECT id FROM agents WHERE project_id = ?1 AND name = ?5)" CONVERSATION_PAGE,
         [SQL_CONVERSATION_IDLE] = "SELECT id, project_id, active_ms, name FROM conversations"
                                   " WHERE project_id IS NOT NULL AND active_ms < ?1 ORDER BY active_ms, id",
-        [SQL_CONVERSATION_INSERT] = "INSERT INTO conversations (project_id, name, agent_id, created_ms, active_ms)"
-                                    " VALUES (?1, ?2, ?3, ?4, ?4)",
+        /* The number that AUTOINCREMENT gave last, also if its conversation is gone. */
+        [SQL_CONVERSATION_LAST] = "SELECT seq FROM sqlite_sequence WHERE name = 'conversations'",
+        [SQL_CONVERSATION_INSERT] = "INSERT INTO conversations (id, project_id, name, agent_id, created_ms, active_ms)"
+                                    " VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
         [SQL_CONVERSATION_SET_AGENT] = "UPDATE conversations SET agent_id = ?2 WHERE id = ?1",
         [SQL_CONVERSATION_TOUCH] = "UPDATE conversations SET active_ms = max(active_ms, ?2) WHERE id = ?1",
         [SQL_CONVERSATION_COUNT] = "UPDATE conversations SET active_ms = max(active_ms, ?2), runs = runs + 1,"

@@ -258,24 +258,33 @@ int writer_call(struct store *store, writer_fn write, void *data) {
         return job.result;
 }
 
-int writer_submit(struct store *store, writer_fn write, void *data, size_t weight, store_done_fn done,
-                  void *done_data) {
-        struct writer *writer = store->writer;
-        struct writer_job *job = calloc(1, sizeof(*job));
+static int submit(struct writer *writer, struct queue *queue, const struct writer_job *what) {
+        struct writer_job *job = malloc(sizeof(*job));
         if (!job)
                 return -ENOMEM;
-        *job = (struct writer_job){
-                .write = write, .data = data, .weight = weight, .done = done, .done_data = done_data};
+        *job = *what;
         pthread_mutex_lock(&writer->lock);
         assert(writer->started);
         bool ended = writer->stopping; /* asked for by a callback while the store is closed */
         if (!ended)
-                queue_put(&writer->jobs, job);
+                queue_put(queue, job);
         pthread_mutex_unlock(&writer->lock);
         pthread_cond_signal(&writer->work);
         if (ended)
                 free(job);
         return ended ? -ESHUTDOWN : 0;
+}
+
+int writer_submit(struct store *store, writer_fn write, void *data, size_t weight, store_done_fn done,
+                  void *done_data) {
+        const struct writer_job job = {
+                .write = write, .data = data, .weight = weight, .done = done, .done_data = done_data};
+        return submit(store->writer, &store->writer->jobs, &job);
+}
+
+int writer_submit_first(struct store *store, writer_fn write, void *data, store_done_fn done, void *done_data) {
+        const struct writer_job job = {.write = write, .data = data, .done = done, .done_data = done_data};
+        return submit(store->writer, &store->writer->urgent, &job);
 }
 
 void writer_flush(struct writer *writer) {

@@ -31,6 +31,9 @@ int writer_call(struct store *store, writer_fn write, void *data);
  */
 int writer_submit(struct store *store, writer_fn write, void *data, size_t weight, store_done_fn done, void *done_data);
 
+/* The same, before all that can wait, and in the order of writer_call. */
+int writer_submit_first(struct store *store, writer_fn write, void *data, store_done_fn done, void *done_data);
+
 /* Has the noted times of activity written, with the next group or in one of their own. */
 void writer_flush(struct writer *writer);
 

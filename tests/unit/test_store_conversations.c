@@ -51,20 +51,71 @@ static void on_used(void *data, int result) {
         loop_quit(answer->loop, 0);
 }
 
+/* It is there for all calls before the writer has got to it; nothing comes in between. */
 static void made_without_waiting(void **state) {
         struct store_fixture *f = *state;
-        struct store_conversation there, found;
+        struct store_conversation there, again;
+        struct store_run runs[2];
+        struct store_file files[2];
+        size_t count = 9;
+        for (int i = 0; i < 50; i++) {
+                char name[32];
+                snprintf(name, sizeof(name), "talk-%d", i);
+                assert_int_equal(store_conversation_use(f->store, 1, name, "", &there), 0);
+                assert_int_equal(store_conversation_use(f->store, 1, name, "", &again), 0);
+                assert_int_equal(again.id, there.id);
+                assert_int_equal(store_conversation_find(f->store, 1, name, &again), 0);
+                assert_int_equal(again.id, there.id);
+                assert_int_equal(store_run_list(f->store, 1, name, "", runs, 2, &count), 0);
+                assert_int_equal(count, 0);
+                assert_int_equal(store_file_list(f->store, 1, name, true, "", files, 2, &count), 0);
+                if (i % 2) {
+                        assert_int_equal(store_conversation_delete(f->store, 1, name), 0);
+                        assert_int_equal(store_conversation_find(f->store, 1, name, &again), STORE_E_NOT_FOUND);
+                        assert_int_equal(store_conversation_use(f->store, 1, name, "", &again), 0);
+                        assert_true(again.id > there.id);
+                }
+                store_fixture_save_one(f, name, i, "a.txt", "text");
+                assert_int_equal(store_conversation_find(f->store, 1, name, &there), 0);
+                assert_true(there.id == again.id && there.runs == 1);
+        }
+        store_fixture_reopen(f);
+        assert_int_equal(store_fixture_number(f, "SELECT count(*) FROM conversations"), 50);
+}
+
+/* A number is never given twice, also if the last of them is gone when the service starts. */
+static void numbers_are_not_given_again(void **state) {
+        struct store_fixture *f = *state;
+        int64_t last = store_fixture_use(f, "talk");
+        assert_int_equal(store_conversation_delete(f->store, 1, "talk"), 0);
+        store_settle(f->store);
+        store_fixture_reopen(f);
+        assert_int_equal(store_fixture_number(f, "SELECT count(*) FROM conversations"), 0);
+        assert_true(store_fixture_use(f, "talk") > last);
+}
+
+/* What must be changed first is answered later. */
+static void changed_without_waiting(void **state) {
+        struct store_fixture *f = *state;
+        struct store_conversation there;
         struct answer answer = {.loop = f->loop, .result = -1};
         struct store_use use = {store_fixture_project(f), "talk", "", &there, on_used, &answer};
+        bool created;
 
+        assert_int_equal(store_conversation_use_soon(f->store, &use), 0);
+        assert_int_equal(store_agent_put(f->store, use.project_id, "a", NULL, NULL, &created), 0);
+        use.agent = "a";
         assert_int_equal(store_conversation_use_soon(f->store, &use), STORE_E_LATER);
         loop_run(f->loop);
         assert_int_equal(answer.result, 0);
-        assert_int_equal(store_conversation_find(f->store, use.project_id, "talk", &found), 0);
-        assert_int_equal(found.id, there.id);
+        assert_string_equal(there.agent, "a");
         assert_int_equal(store_conversation_use_soon(f->store, &use), 0);
         assert_int_equal(answer.calls, 1);
 
+        use.name = "other", use.agent = "no such agent";
+        assert_int_equal(store_conversation_use_soon(f->store, &use), STORE_E_NOT_FOUND);
+        use.agent = "";
+        assert_int_equal(store_conversation_use_soon(f->store, &use), 0);
         use.agent = "no such agent";
         assert_int_equal(store_conversation_use_soon(f->store, &use), STORE_E_LATER);
         loop_run(f->loop);
@@ -152,7 +203,7 @@ static void the_latest_is_listed_first(void **state) {
         store_fixture_use(f, "one");
         usleep(2000);
         store_fixture_use(f, "two");
-        usleep(2000);
+        store_settle(f->store);
         assert_int_equal(store_conversation_list(f->store, 1, NULL, first_page, list, 4), 2);
         assert_string_equal(list[0].name, "two");
         store_fixture_save_one(f, "one", 1, "a.txt", "text");
@@ -285,6 +336,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(made_on_first_use, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(made_without_waiting, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(numbers_are_not_given_again, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(changed_without_waiting, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(belongs_to_its_first_agent, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(listed_page_by_page, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(the_latest_is_listed_first, store_set_up, store_tear_down),

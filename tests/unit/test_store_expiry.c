@@ -41,6 +41,8 @@ static void expire(struct outcome *outcome, const struct store_idle *which) {
 }
 
 static void age(const struct store_fixture *f) {
+        if (f->store)
+                store_settle(f->store);
         store_fixture_sql(f, "UPDATE conversations SET active_ms = 1000 + id, created_ms = 1");
 }
 
@@ -154,6 +156,7 @@ static void thousands_expire_without_a_pause(void **state) {
                              "INSERT INTO runs SELECT id, 'run_' || id, id, '', '', 'ok', 0, 0, 1, 1, 1, 1, 0, 0"
                              " FROM conversations;"
                              "INSERT INTO run_details SELECT id, zeroblob(2000), zeroblob(8000) FROM runs");
+        store_fixture_reopen(f);
         while ((count = store_conversation_idle(f->store, 100000, idle, AT_ONCE)) > 0) {
                 uint64_t before = clock_now_ns();
                 for (int i = 0; i < count; i++)

@@ -114,6 +114,28 @@ static void no_room_for_the_commit(void **state) {
         check_nothing_is_left(f, 11);
 }
 
+/* It seemed to be made, and could not be written: it is not there, and nothing is kept of it. */
+static void no_room_for_a_conversation(void **state) {
+        struct store_fixture *f = *state;
+        struct store_conversation there;
+        struct stat status;
+        char path[128];
+        store_settle(f->store);
+        snprintf(path, sizeof(path), "%s-wal", f->path);
+        assert_int_equal(stat(path, &status), 0);
+        limit_files((rlim_t)status.st_size + 100);
+        int64_t id = store_fixture_use(f, "talk");
+        struct store_new_run *run = store_fixture_run(f, "talk", "run_1", 0);
+        run->conversation_id = id;
+        assert_int_not_equal(store_fixture_save(f, run), 0);
+        assert_int_equal(store_conversation_find(f->store, 1, "talk", &there), STORE_E_NOT_FOUND);
+        limit_files(RLIM_INFINITY);
+        assert_int_not_equal(store_fixture_use(f, "talk"), id);
+        run->conversation_id = 0;
+        assert_int_equal(store_fixture_save(f, run), 0);
+        store_fixture_run_free(run);
+}
+
 static void a_use_is_not_forgotten(void **state) {
         struct store_fixture *f = *state;
         struct store_conversation there, after;
@@ -146,6 +168,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(no_room_for_a_content, store_set_up, tear_down),
                 cmocka_unit_test_setup_teardown(no_room_for_the_commit, store_set_up, tear_down),
+                cmocka_unit_test_setup_teardown(no_room_for_a_conversation, store_set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_use_is_not_forgotten, store_set_up, tear_down),
         };
         signal(SIGXFSZ, SIG_IGN); /* the calls fail instead */

@@ -14,7 +14,7 @@
 
 /* The table is small, or the whole of it is wanted. */
 static bool may_scan(int statement) {
-        return statement == SQL_ADMIN_DELETE_OTHERS;
+        return statement == SQL_ADMIN_DELETE_OTHERS || statement == SQL_CONVERSATION_LAST;
 }
 
 static int check_step(int statement, const char *step) {
