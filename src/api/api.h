@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct activity;
 struct auth;
 struct config;
 struct console;
@@ -26,6 +27,7 @@ struct api {
         const struct config *config;
         struct loop *loop;
         struct metrics *metrics;
+        struct activity *activity; /* of the last hour */
         json_t *environment;   /* environment.json of the image, or an empty object */
         struct store *store;   /* what is remembered; writes on a thread of its own */
         struct auth *auth;     /* keys of requests, rates */

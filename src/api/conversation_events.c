@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/auth.h"
 #include "api/conversations.h"
 #include "api/http.h"
 #include "api/paging.h"
@@ -21,13 +22,15 @@
 #define MISSED_MAX 200                  /* runs that one who comes back is told of */
 #define ADDRESS_BYTES 64
 
+#define ALL "" /* in place of a conversation's name */
+
 /* Of a request, whose memory is valid until it has had its terminal call. */
 struct listener {
         struct conversation_events *events;
         struct http_request *request;
         int64_t project_id;
         char address[ADDRESS_BYTES];
-        char conversation[STORE_CONVERSATION_MAX + 1];
+        char conversation[STORE_CONVERSATION_MAX + 1]; /* or ALL of the project's */
         struct listener *next;
 };
 
@@ -95,7 +98,10 @@ static void on_keep_alive(void *data) {
         events->keep_alive = NULL;
         for (struct listener *listener = events->listeners, *next; listener; listener = next) {
                 next = listener->next;
-                send(listener, ": keep-alive\n\n");
+                if (auth_still_admits(events->api->auth, &listener->request->auth))
+                        send(listener, ": keep-alive\n\n");
+                else /* its key was revoked, or it signed out */
+                        http_stream_end(forget(listener));
         }
         if (events->listeners)
                 loop_add_timer(events->api->loop, KEEP_ALIVE_NS, on_keep_alive, events, &events->keep_alive);
@@ -114,17 +120,38 @@ static char *print_run(const struct store_run *run) {
         return text;
 }
 
+/* The conversation as it is now; malloc()ed, or NULL: it is gone, or there is no memory. */
+static char *print_conversation(struct api *api, const struct store_run *run) {
+        json_t *tree = conversation_describe(api, run->project_id, run->conversation);
+        CLEANUP_FREE char *data = tree ? json_dumps(tree, JSON_COMPACT) : NULL;
+        char *text = NULL;
+        json_decref(tree);
+        if (data && asprintf(&text, "event: conversation\ndata: %s\n\n", data) < 0)
+                return NULL;
+        return text;
+}
+
 void conversation_events_publish(struct conversation_events *events, const struct store_run *run) {
-        CLEANUP_FREE char *text = NULL;
+        CLEANUP_FREE char *of_run = NULL, *of_conversation = NULL;
         for (struct listener *listener = events->listeners, *next; listener; listener = next) {
                 next = listener->next;
-                if (!listens(listener, run->project_id, run->conversation))
-                        continue;
-                if (!text)
-                        text = print_run(run);
-                if (text)
-                        send(listener, text);
+                if (listens(listener, run->project_id, run->conversation)) {
+                        of_run = of_run ? of_run : print_run(run);
+                        if (of_run)
+                                send(listener, of_run);
+                } else if (listens(listener, run->project_id, ALL)) {
+                        of_conversation = of_conversation ? of_conversation : print_conversation(events->api, run);
+                        if (of_conversation)
+                                send(listener, of_conversation);
+                }
         }
+}
+
+/* Names of conversations need no escape in JSON. */
+static void tell_end(struct listener *listener, const char *conversation) {
+        char text[STORE_CONVERSATION_MAX + 64];
+        snprintf(text, sizeof(text), "event: end\ndata: {\"conversation_id\":\"%s\"}\n\n", conversation);
+        send(listener, text);
 }
 
 static void end_stream(struct listener *listener) {
@@ -137,6 +164,8 @@ void conversation_events_end(struct conversation_events *events, int64_t project
                 next = listener->next;
                 if (listens(listener, project_id, conversation))
                         end_stream(listener);
+                else if (listens(listener, project_id, ALL))
+                        tell_end(listener, conversation);
         }
 }
 
@@ -188,7 +217,8 @@ static void send_missed(struct listener *listener, const char *last_id) {
         }
 }
 
-static struct listener *listener_new(struct conversation_events *events, struct http_request *request) {
+static struct listener *listener_new(struct conversation_events *events, struct http_request *request,
+                                     const char *conversation) {
         struct listener *listener = calloc(1, sizeof(*listener));
         if (!listener)
                 return NULL;
@@ -196,7 +226,7 @@ static struct listener *listener_new(struct conversation_events *events, struct 
         listener->request = request;
         listener->project_id = request->auth.project_id;
         snprintf(listener->address, sizeof(listener->address), "%s", request->client);
-        snprintf(listener->conversation, sizeof(listener->conversation), "%s", request->params[0]);
+        snprintf(listener->conversation, sizeof(listener->conversation), "%s", conversation);
         listener->next = events->listeners;
         events->listeners = listener;
         if (!events->keep_alive)
@@ -204,24 +234,35 @@ static struct listener *listener_new(struct conversation_events *events, struct 
         return listener;
 }
 
-void conversation_events_handle(struct api *api, struct http_request *request) {
-        struct conversation_events *events = api->events;
-        const char *last_id = http_header(request, "Last-Event-ID");
-
+/* NULL: it was refused and ANSWERED, or let go at once. */
+static struct listener *listen_to(struct conversation_events *events, struct http_request *request,
+                                  const char *conversation) {
         if (events->stopped) {
                 http_reply_error(request, HTTP_OVERLOADED, NULL, "The service is stopping.");
-                return;
+                return NULL;
         }
-        if (!conversation_require(api, request, request->params[0]) || !has_room(events, request))
-                return;
-        struct listener *listener = listener_new(events, request);
+        if (!has_room(events, request))
+                return NULL;
+        struct listener *listener = listener_new(events, request, conversation);
         if (!listener) {
                 http_reply_error(request, HTTP_OVERLOADED, NULL, "The service has no memory left for this request.");
-                return;
+                return NULL;
         }
         http_reply_header(request, "X-Accel-Buffering", "no");
         http_on_disconnect(request, on_gone, listener);
         http_stream_begin(request, "text/event-stream");
-        if (send(listener, ": listening\n\n") && last_id && *last_id)
+        return send(listener, ": listening\n\n") ? listener : NULL;
+}
+
+void conversation_events_handle(struct api *api, struct http_request *request) {
+        const char *last_id = http_header(request, "Last-Event-ID");
+        if (!conversation_require(api, request, request->params[0]))
+                return;
+        struct listener *listener = listen_to(api->events, request, request->params[0]);
+        if (listener && last_id && *last_id)
                 send_missed(listener, last_id);
+}
+
+void conversation_events_handle_all(struct api *api, struct http_request *request) {
+        listen_to(api->events, request, ALL);
 }

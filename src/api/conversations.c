@@ -85,6 +85,13 @@ bool conversation_require(struct api *api, struct http_request *request, const c
         return find(api, request, name, &conversation);
 }
 
+json_t *conversation_describe(struct api *api, int64_t project_id, const char *name) {
+        struct store_conversation conversation;
+        return store_conversation_find(api->store, project_id, name, &conversation) == 0
+                       ? conversation_json(api->config, &conversation)
+                       : NULL;
+}
+
 void conversations_handle_get(struct api *api, struct http_request *request) {
         struct store_conversation conversation;
         if (find(api, request, request->params[0], &conversation))

@@ -6,7 +6,9 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct api;
 struct http_request;
@@ -16,6 +18,9 @@ void conversations_handle_get(struct api *api, struct http_request *request);
 void conversations_handle_delete(struct api *api, struct http_request *request);
 void conversations_handle_runs(struct api *api, struct http_request *request);
 void conversations_handle_files(struct api *api, struct http_request *request);
+
+/* One as the list shows it. A new reference, or NULL: it is not there, or could not be read. */
+json_t *conversation_describe(struct api *api, int64_t project_id, const char *name);
 
 /* Whether the project has it; else the request has been ANSWERED. */
 bool conversation_require(struct api *api, struct http_request *request, const char *name);

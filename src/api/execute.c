@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "api/activity.h"
 #include "api/api.h"
 #include "api/engine.h"
 #include "api/execution.h"
@@ -67,6 +69,19 @@ static void on_file(struct run *run, void *data, const struct rendered *file) {
         execute_events_item(&execution->events, run, "file", file);
 }
 
+static double span_ms(uint64_t from_ns, uint64_t to_ns) {
+        return from_ns > 0 && to_ns >= from_ns ? (double)(to_ns - from_ns) / (double)NS_PER_MS : -1;
+}
+
+static void note_activity(const struct execution *execution, const struct run *run) {
+        const struct activity_times times = {
+                .queue_ms = span_ms(run->queued_ns, run->claimed_ns),
+                .start_ms = span_ms(run->claimed_ns, run->started_ns),
+                .wall_ms = span_ms(run->claimed_ns, run->ended_ns),
+        };
+        activity_record(execution->api->activity, (int64_t)time(NULL) * 1000, run->outcome.outcome, &times);
+}
+
 static void note_end(const struct execution *execution, const struct run *run) {
         struct metrics *metrics = execution->api->metrics;
         const char *outcome = outcome_name(run->outcome.outcome);
@@ -75,6 +90,7 @@ static void note_end(const struct execution *execution, const struct run *run) {
                 metrics_observe_ns(metrics, METRIC_START_SECONDS, run->started_ns - run->claimed_ns);
         if (run->claimed_ns > 0)
                 metrics_observe_ns(metrics, METRIC_RUN_SECONDS, run->ended_ns - run->claimed_ns);
+        note_activity(execution, run);
         log_info("run ended", "request", execution->request->id, "project", execution->request->auth.project, "run",
                  run->id, "sandbox", run->sandbox_id, "outcome", outcome, "exit_code", log_num(run->outcome.exit_code));
 }

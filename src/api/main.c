@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "api/activity.h"
 #include "api/api.h"
 #include "api/auth.h"
 #include "api/banner.h"
@@ -143,6 +144,8 @@ static int start(struct api *api, struct opened *opened, struct err *e) {
         int r = fcntl(SPAWNER_FD, F_DUPFD_CLOEXEC, SPAWNER_FD) < 0 ? -errno : loop_new(&api->loop);
         if (r == 0)
                 r = metrics_new(&api->metrics);
+        if (r == 0)
+                r = activity_new(&api->activity);
         if (r < 0)
                 return err_set(e, r, "cannot start: %s", strerror(-r));
         r = open_store(api, e);
@@ -214,6 +217,7 @@ static void finish(struct api *api) {
         console_free(api->console);
         auth_free(api->auth);
         json_decref(api->environment);
+        activity_free(api->activity);
         metrics_free(api->metrics);
         loop_free(api->loop);
 }

@@ -48,6 +48,7 @@ static const struct route routes[] = {
         {"GET", "/v1/conversations/{id}/files", ROUTE_PROJECT, conversations_handle_files, ROUTE_BODY_NONE},
         {"GET", "/v1/conversations/{id}/events", ROUTE_PROJECT, conversation_events_handle, ROUTE_BODY_NONE},
         {"DELETE", "/v1/conversations/{id}/session", ROUTE_PROJECT, live_sessions_handle_end, ROUTE_BODY_NONE},
+        {"GET", "/v1/events", ROUTE_PROJECT, conversation_events_handle_all, ROUTE_BODY_NONE},
         {"GET", "/v1/sessions", ROUTE_PROJECT, live_sessions_handle_list, ROUTE_BODY_NONE},
         {"GET", "/v1/runs/{id}", ROUTE_PROJECT, runs_handle_get, ROUTE_BODY_NONE},
         {"GET", "/v1/files/{id}", ROUTE_PROJECT, files_handle_get, ROUTE_BODY_NONE},

@@ -2,7 +2,9 @@
 #include "api/status.h"
 
 #include <stdlib.h>
+#include <time.h>
 
+#include "api/activity.h"
 #include "api/api.h"
 #include "api/engine.h"
 #include "api/http.h"
@@ -64,6 +66,7 @@ void status_handle_status(struct api *api, struct http_request *request) {
                 json_object_set_new(reply, "uptime_s",
                                     json_integer((json_int_t)((clock_now_ns() - api->started_ns) / NS_PER_S)));
                 json_object_set_new(reply, "stopping", json_boolean(api->draining));
+                json_object_set_new(reply, "activity", activity_json(api->activity, (int64_t)time(NULL) * 1000));
         }
         http_reply_json(request, 200, reply);
 }

@@ -27,6 +27,7 @@ static int run(struct cli *cli, const void *values, int argc, char **argv) {
         if (options->json) {
                 r = print_json(cli, answer);
         } else {
+                json_object_del(json_object_get(answer, "activity"), "minutes"); /* sixty of them: for charts */
                 fprintf(cli->out.file, "%s\n", http_client_url(cli->client));
                 render_object(cli, answer);
         }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/activity.h"
 #include "api/api.h"
 #include "api/auth.h"
 #include "api/console_login.h"
@@ -202,6 +203,7 @@ int main(int argc, char **argv) {
         signal(SIGPIPE, SIG_IGN);
         must(loop_new(&api.loop), NULL);
         must(metrics_new(&api.metrics), NULL);
+        must(activity_new(&api.activity), NULL);
         must(mkdtemp(folder) ? 0 : -1, NULL);
         must(store_new(api.loop, &api.store), NULL);
         must(store_open(api.store, folder, &e), &e);
@@ -225,6 +227,7 @@ int main(int argc, char **argv) {
         store_close(api.store);
         nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
         json_decref(api.environment);
+        activity_free(api.activity);
         metrics_free(api.metrics);
         loop_free(api.loop);
         return r;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "api/api.h"
+#include "api/auth.h"
 #include "api/conversation_events.h"
 #include "api/conversations.h"
 #include "api/http.h"
@@ -96,6 +97,18 @@ bool conversation_require(struct api *api, struct http_request *request, const c
         return strcmp(name, "unknown") != 0;
 }
 
+json_t *conversation_describe(struct api *api, int64_t project_id, const char *name) {
+        (void)api, (void)project_id;
+        return strcmp(name, "deleted") == 0 ? NULL : json_pack("{s:s}", "conversation_id", name);
+}
+
+static bool revoked; /* the key of every listener whose key_id is 7 */
+
+bool auth_still_admits(struct auth *auth, const struct http_auth *who) {
+        (void)auth;
+        return !revoked || who->key_id != 7;
+}
+
 json_t *run_json(const struct store_run *run) {
         return json_pack("{s:s}", "run_id", run->id);
 }
@@ -169,6 +182,15 @@ static struct client *listen_as(int64_t project, const char *address, const char
         return client;
 }
 
+static struct client *listen_to_all(int64_t project) {
+        struct client *client = calloc(1, sizeof(*client));
+        assert_non_null(client);
+        client->request.client = "a";
+        client->request.auth.project_id = project;
+        conversation_events_handle_all(&api, &client->request);
+        return client;
+}
+
 static void publish(int64_t project, const char *conversation, const char *id) {
         struct store_run run = {.project_id = project};
         snprintf(run.conversation, sizeof(run.conversation), "%s", conversation);
@@ -224,6 +246,40 @@ static void silence_is_filled(void **state) {
         assert_true(one->dropped && !two->dropped);
         two->on_gone(&two->request, two->on_gone_data);
         assert_null(timer.call); /* nobody is left to be kept alive */
+        free(one);
+        free(two);
+}
+
+static void a_whole_project_is_listened_to(void **state) {
+        (void)state;
+        struct client *all = listen_to_all(1), *one = listen_as(1, "a", "talk", NULL), *foreign = listen_to_all(2);
+        publish(1, "talk", "run_9");
+        publish(1, "deleted", "run_9");
+        assert_string_equal(all->text, ": listening\n\nevent: conversation\ndata: {\"conversation_id\":\"talk\"}\n\n");
+        assert_non_null(strstr(one->text, "event: run\n"));
+        assert_string_equal(foreign->text, ": listening\n\n");
+        conversation_events_end(api.events, 1, "talk");
+        assert_true(one->ended && !all->ended);
+        assert_non_null(strstr(all->text, "event: end\ndata: {\"conversation_id\":\"talk\"}\n\n"));
+        assert_string_equal(foreign->text, ": listening\n\n");
+        conversation_events_stop(api.events);
+        assert_true(all->ended && foreign->ended);
+        free(all);
+        free(one);
+        free(foreign);
+}
+
+static void ends_with_its_key(void **state) {
+        (void)state;
+        struct client *one = listen_as(1, "a", "talk", NULL), *two = listen_as(1, "a", "talk", NULL);
+        one->request.auth.key_id = 7;
+        ring();
+        assert_true(!one->ended && !two->ended);
+        revoked = true;
+        ring();
+        revoked = false;
+        assert_true(one->ended && !two->ended);
+        conversation_events_stop(api.events);
         free(one);
         free(two);
 }
@@ -296,6 +352,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(tells_those_who_listen, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(tells_what_was_missed, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(silence_is_filled, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_whole_project_is_listened_to, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(ends_with_its_key, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(one_that_does_not_read_is_let_go, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(an_address_has_so_many, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_project_has_so_many, set_up, tear_down),
