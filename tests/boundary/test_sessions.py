@@ -240,12 +240,20 @@ def test_renewal_of_nobody_is_answered(spawner):
     spawner.send(type=boundary.REST, high=1, low=2)
 
 
-def test_a_killed_init_is_the_loss_of_the_room(spawner):
+@pytest.mark.parametrize("kind", ["session", "run"])
+def test_a_killed_init_is_the_loss_of_the_room(spawner, kind):
     """The kernel ends the main process first, by SIGKILL, which is not to be taken for an end of its own."""
+    code = "import time\nprint('on', flush=True)\ntime.sleep(60)"
     session = Session(spawner, spawner.park())
-    session.call("x = 1")
-    session.claim()
-    session.send_cell("import time\nprint('on', flush=True)\ntime.sleep(60)")
+    if kind == "session":
+        session.call("x = 1")
+        session.claim()
+        out, _ = session.send_cell(code)
+    else:
+        spawner.claim(session.sandbox, 10_000)
+        session.sandbox.send_code(code)
+        out = session.sandbox.stdout
+    assert os.read(out, 10) == b"on\n"
     os.kill(init_of(session, spawner), signal.SIGKILL)
     message = session.await_death()
     assert (message["reason"], message["room_kept"]) == (boundary.END_LOST, 0)
