@@ -1,5 +1,5 @@
 // Where the Console starts.
 import './main.css';
+import {start} from './app';
 
-const app = document.getElementById('app');
-if (app) app.textContent = 'Console';
+start(document.getElementById('app')!);
