@@ -45,7 +45,7 @@ static bool read_cursor(struct http_request *request, const struct page *page, s
 }
 
 void conversations_handle_list(struct api *api, struct http_request *request) {
-        const char *agent = http_query(request, "agent");
+        const struct store_filter filter = {http_query(request, "agent"), http_query(request, "q")};
         struct store_cursor cursor;
         struct page page;
         char next[CURSOR_TEXT_BYTES];
@@ -53,7 +53,7 @@ void conversations_handle_list(struct api *api, struct http_request *request) {
         if (!page_read(request, PAGE_DEFAULT, PAGE_MAX, &page) || !read_cursor(request, &page, &cursor))
                 return;
         CLEANUP_FREE struct store_conversation *all = calloc(page.limit + 1, sizeof(*all));
-        int count = all ? store_conversation_list(api->store, request->auth.project_id, agent, cursor, all,
+        int count = all ? store_conversation_list(api->store, request->auth.project_id, &filter, cursor, all,
                                                   page.limit + 1)
                         : -ENOMEM;
         if (count < 0) {

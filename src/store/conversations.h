@@ -102,12 +102,16 @@ int store_conversation_find(struct store *store, int64_t project_id, const char 
 struct store_cursor {
         int64_t ms, id;
 };
+struct store_filter {
+        const char *agent;      /* of this agent; NULL: of all */
+        const char *containing; /* in their name or their agent's, upper or lower case alike; NULL: whatever they have */
+};
 /*
- * Latest activity first, by the times that are written: that of a run when it is kept. `agent` NULL: of all. Returns
- * the count, or a negative errno.
+ * Latest activity first, by the times that are written: that of a run when it is kept. Returns the count, or a negative
+ * errno.
  */
-int store_conversation_list(struct store *store, int64_t project_id, const char *agent, struct store_cursor after,
-                            struct store_conversation *ret, size_t max);
+int store_conversation_list(struct store *store, int64_t project_id, const struct store_filter *filter,
+                            struct store_cursor after, struct store_conversation *ret, size_t max);
 
 /* It is gone at once, and counts no more; its rows and blobs are removed in the background. STORE_E_NOT_FOUND. */
 int store_conversation_delete(struct store *store, int64_t project_id, const char *name);

@@ -98,8 +98,18 @@ int store_conversation_find(struct store *store, int64_t project_id, const char 
         return r;
 }
 
-int store_conversation_list(struct store *store, int64_t project_id, const char *agent, struct store_cursor after,
-                            struct store_conversation *ret, size_t max) {
+/* As SQLite's lower() does: ASCII only, which names are made of. */
+static void copy_lower(const char *from, char *to, size_t size) {
+        size_t i = 0;
+        for (; from[i] && i < size - 1; i++)
+                to[i] = (char)(from[i] >= 'A' && from[i] <= 'Z' ? from[i] | 0x20 : from[i]);
+        to[i] = '\0';
+}
+
+int store_conversation_list(struct store *store, int64_t project_id, const struct store_filter *filter,
+                            struct store_cursor after, struct store_conversation *ret, size_t max) {
+        const char *agent = filter->agent;
+        char containing[STORE_CONVERSATION_MAX + 2]; /* one that is longer than any name is in none */
         sqlite3_stmt *s = sql_statement(&store->reader, agent ? SQL_CONVERSATION_LIST_OF_AGENT : SQL_CONVERSATION_LIST);
         size_t count = 0;
         int r = 0;
@@ -109,6 +119,8 @@ int store_conversation_list(struct store *store, int64_t project_id, const char 
         sqlite3_bind_int64(s, 4, (sqlite3_int64)max);
         if (agent)
                 sql_bind_text(s, 5, agent);
+        copy_lower(filter->containing ? filter->containing : "", containing, sizeof(containing));
+        sql_bind_text(s, 6, containing);
         while (count < max && (r = sql_step(&store->reader, s)) == 0)
                 read_conversation(s, &ret[count++]);
         return sql_end(s, r) < 0 ? r : (int)count;

@@ -20,6 +20,7 @@
 #define CONVERSATION_COLUMNS                                                                                           \
         "c.id, c.name, a.name, c.created_ms, c.active_ms, c.runs, c.files, c.bytes, c.stateful, c.not_kept"            \
         " FROM conversations c LEFT JOIN agents a ON a.id = c.agent_id WHERE c.project_id = ?1"
+#define CONVERSATION_MATCH " AND (?6 = '' OR instr(lower(c.name), ?6) > 0 OR instr(lower(a.name), ?6) > 0)"
 #define CONVERSATION_PAGE " AND (c.active_ms, c.id) < (?2, ?3) ORDER BY c.active_ms DESC, c.id DESC LIMIT ?4"
 
 #define RUN_COLUMNS                                                                                                    \
@@ -76,10 +77,10 @@ const char *const sql_texts[SQL_STATEMENTS] = {
                         " WHERE a.project_id = ?1 AND a.name = ?2 AND e.name = ?3",
 
         [SQL_CONVERSATION_FIND] = "SELECT " CONVERSATION_COLUMNS " AND c.name = ?2",
-        [SQL_CONVERSATION_LIST] = "SELECT " CONVERSATION_COLUMNS CONVERSATION_PAGE,
+        [SQL_CONVERSATION_LIST] = "SELECT " CONVERSATION_COLUMNS CONVERSATION_MATCH CONVERSATION_PAGE,
         [SQL_CONVERSATION_LIST_OF_AGENT] =
                 "SELECT " CONVERSATION_COLUMNS
-                " AND c.agent_id = (SELECT id FROM agents WHERE project_id = ?1 AND name = ?5)" CONVERSATION_PAGE,
+                " AND c.agent_id = (SELECT id FROM agents WHERE project_id = ?1 AND name = ?5)" CONVERSATION_MATCH CONVERSATION_PAGE,
         [SQL_CONVERSATION_IDLE] = "SELECT id, project_id, active_ms, name FROM conversations"
                                   " WHERE project_id IS NOT NULL AND active_ms < ?1 ORDER BY active_ms, id",
         /* The number that AUTOINCREMENT gave last, also if its conversation is gone. */

@@ -168,10 +168,10 @@ static void a_deleted_agent_leaves_its_conversations(void **state) {
         assert_true(created);
         assert_int_equal(store_conversation_find(f->store, project, "talk", &there), 0);
         assert_string_equal(there.agent, "");
-        assert_int_equal(store_conversation_list(f->store, project, "a", start, list, 4), 0);
+        assert_int_equal(store_conversation_list(f->store, project, &(struct store_filter){.agent = "a"}, start, list, 4), 0);
         assert_int_equal(store_conversation_use(f->store, project, "talk", "a", &there), 0);
         assert_string_equal(there.agent, "a");
-        assert_int_equal(store_conversation_list(f->store, project, "a", start, list, 4), 1);
+        assert_int_equal(store_conversation_list(f->store, project, &(struct store_filter){.agent = "a"}, start, list, 4), 1);
 }
 
 int main(void) {

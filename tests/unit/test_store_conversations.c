@@ -162,7 +162,8 @@ static int read_pages(const struct store_fixture *f, const char *agent, size_t p
         struct store_conversation page[16];
         struct store_cursor after = first_page;
         int count, total = 0;
-        while ((count = store_conversation_list(f->store, 1, agent, after, page, page_size)) > 0) {
+        const struct store_filter filter = {.agent = agent};
+        while ((count = store_conversation_list(f->store, 1, &filter, after, page, page_size)) > 0) {
                 for (int i = 0; i < count; i++) {
                         int number = atoi(page[i].name + strlen("talk-"));
                         assert_true(number < *last);
@@ -196,6 +197,43 @@ static void listed_page_by_page(void **state) {
         assert_int_equal(read_pages(f, "b", 5, seen, &last), 0);
 }
 
+static int count_containing(const struct store_fixture *f, const char *agent, const char *text) {
+        struct store_conversation list[64];
+        const struct store_filter filter = {.agent = agent, .containing = text};
+        return store_conversation_list(f->store, 1, &filter, first_page, list, 64);
+}
+
+static void searched_by_a_part_of_a_name(void **state) {
+        struct store_fixture *f = *state;
+        char long_text[300];
+        bool created;
+        assert_int_equal(store_agent_put(f->store, 1, "shop", NULL, NULL, &created), 0);
+        make_many(f, 50);
+        store_fixture_use(f, "A_b%c.Mixed");
+        store_settle(f->store);
+        assert_int_equal(count_containing(f, NULL, ""), 51);
+        assert_int_equal(count_containing(f, NULL, "TALK-4"), 11);
+        assert_int_equal(count_containing(f, NULL, "mixED"), 1);
+        assert_int_equal(count_containing(f, NULL, "sHo"), 16);
+        assert_int_equal(count_containing(f, "shop", "talk-4"), 3); /* 42, 45, 48 */
+        assert_int_equal(count_containing(f, "shop", "mixed"), 0);
+        /* Nothing stands for anything else. */
+        assert_int_equal(count_containing(f, NULL, "%"), 1);
+        assert_int_equal(count_containing(f, NULL, "_"), 1);
+        assert_int_equal(count_containing(f, NULL, "*"), 0);
+        assert_int_equal(count_containing(f, NULL, "' OR 1 --"), 0);
+        memset(long_text, 'a', sizeof(long_text) - 1);
+        long_text[sizeof(long_text) - 1] = '\0';
+        assert_int_equal(count_containing(f, NULL, long_text), 0);
+        char longest[129];
+        memset(longest, 'a', sizeof(longest) - 1);
+        longest[sizeof(longest) - 1] = '\0';
+        store_fixture_use(f, longest);
+        store_settle(f->store);
+        assert_int_equal(count_containing(f, NULL, longest), 1);
+        assert_int_equal(count_containing(f, NULL, long_text), 0);
+}
+
 /* A run brings it to the top at once; a use alone is in the times that are written later. */
 static void the_latest_is_listed_first(void **state) {
         struct store_fixture *f = *state;
@@ -204,10 +242,10 @@ static void the_latest_is_listed_first(void **state) {
         usleep(2000);
         store_fixture_use(f, "two");
         store_settle(f->store);
-        assert_int_equal(store_conversation_list(f->store, 1, NULL, first_page, list, 4), 2);
+        assert_int_equal(store_conversation_list(f->store, 1, &(struct store_filter){0}, first_page, list, 4), 2);
         assert_string_equal(list[0].name, "two");
         store_fixture_save_one(f, "one", 1, "a.txt", "text");
-        assert_int_equal(store_conversation_list(f->store, 1, NULL, first_page, list, 4), 2);
+        assert_int_equal(store_conversation_list(f->store, 1, &(struct store_filter){0}, first_page, list, 4), 2);
         assert_string_equal(list[0].name, "one");
         assert_int_equal(list[0].runs, 1);
 }
@@ -267,7 +305,7 @@ static void deleted_with_all_that_it_has(void **state) {
 
         assert_int_equal(store_conversation_delete(f->store, 1, "talk"), 0);
         assert_int_equal(store_conversation_find(f->store, 1, "talk", &there), STORE_E_NOT_FOUND);
-        assert_int_equal(store_conversation_list(f->store, 1, NULL, first_page, &there, 1), 0);
+        assert_int_equal(store_conversation_list(f->store, 1, &(struct store_filter){0}, first_page, &there, 1), 0);
         assert_int_equal(store_run_list(f->store, 1, "talk", "", runs, 2, &count), STORE_E_NOT_FOUND);
         assert_int_equal(store_run_get(f->store, 1, "run_1", runs, &code, &reply), STORE_E_NOT_FOUND);
         assert_int_equal(store_file_get(f->store, 1, "file_1", &file), STORE_E_NOT_FOUND);
@@ -340,6 +378,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(changed_without_waiting, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(belongs_to_its_first_agent, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(listed_page_by_page, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(searched_by_a_part_of_a_name, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(the_latest_is_listed_first, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(a_use_costs_no_commit_and_is_written_in_the_end, store_set_up,
                                                 store_tear_down),
