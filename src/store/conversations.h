@@ -104,7 +104,7 @@ struct store_cursor {
 };
 struct store_filter {
         const char *agent;      /* of this agent; NULL: of all */
-        const char *containing; /* in their name or their agent's, upper or lower case alike; NULL: whatever they have */
+        const char *containing; /* in their name or their agent's, upper or lower case alike; NULL: anything */
 };
 /*
  * Latest activity first, by the times that are written: that of a run when it is kept. Returns the count, or a negative

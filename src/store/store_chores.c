@@ -9,7 +9,7 @@
 #include "store/store_private.h"
 
 #define LOG_PAGES 400 /* 1.6 MB: so long, the file grows, and synchronising one that grows takes longer */
-#define PORTION 64     /* rows, each of a file or a run: some milliseconds */
+#define PORTION 64    /* rows, each of a file or a run: some milliseconds */
 
 /* ---- the log */
 

@@ -7,6 +7,7 @@
 #include "store/conversations.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,12 +158,28 @@ static int write_birth(struct store *store, void *data) {
         return sql_run(&store->database, s);
 }
 
-static void fill_in_birth(struct store *store, const struct store_use *use, int64_t agent_id, struct birth *birth) {
+/* Greater than any that was given before, by this process or another one. `sql` is that of the calling thread. */
+static int new_id(struct store *store, struct sql *sql, int64_t *ret) {
+        sqlite3_stmt *s = sql_statement(sql, SQL_CONVERSATION_LAST);
+        int64_t written = 0, last = store->last_conversation_id;
+        int r = sql_step(sql, s);
+        if (r == 0)
+                written = sqlite3_column_int64(s, 0);
+        if (sql_end(s, r) < 0)
+                return r;
+        do
+                *ret = (written > last ? written : last) + 1;
+        while (!atomic_compare_exchange_weak(&store->last_conversation_id, &last, *ret));
+        return 0;
+}
+
+static int fill_in_birth(struct store *store, struct sql *sql, const struct store_use *use, int64_t agent_id,
+                         struct birth *birth) {
         *birth = (struct birth){.store = store, .project_id = use->project_id, .agent_id = agent_id};
-        birth->conversation.id = ++store->last_conversation_id;
         birth->conversation.created_ms = birth->conversation.active_ms = sql_now_ms();
         snprintf(birth->conversation.name, sizeof(birth->conversation.name), "%s", use->name);
         snprintf(birth->conversation.agent, sizeof(birth->conversation.agent), "%s", use->agent);
+        return new_id(store, sql, &birth->conversation.id);
 }
 
 static int update(struct sql *sql, enum sql_statement which, int64_t id, int64_t value) {
@@ -204,8 +221,9 @@ static int write_use(struct store *store, void *data) {
         r = find(sql, use->project_id, use->name, use->ret);
         if (r == STORE_E_NOT_FOUND) {
                 struct birth birth;
-                fill_in_birth(store, use, agent_id, &birth);
-                r = write_birth(store, &birth);
+                r = fill_in_birth(store, sql, use, agent_id, &birth);
+                if (r == 0)
+                        r = write_birth(store, &birth);
         } else if (r == 0) {
                 r = write_use_of(sql, use, agent_id);
         }
@@ -247,8 +265,9 @@ static int make(struct store *store, const struct store_use *use) {
         struct birth *birth = malloc(sizeof(*birth));
         if (!birth)
                 return -ENOMEM;
-        fill_in_birth(store, use, agent_id, birth);
-        r = writer_submit_first(store, write_birth, birth, on_born, birth);
+        r = fill_in_birth(store, &store->reader, use, agent_id, birth);
+        if (r == 0)
+                r = writer_submit_first(store, write_birth, birth, on_born, birth);
         if (r < 0) {
                 free(birth);
                 return r;

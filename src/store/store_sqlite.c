@@ -35,15 +35,6 @@ int store_new(struct loop *loop, struct store **ret) {
         return 0;
 }
 
-static int read_last_conversation_id(struct store *store) {
-        sqlite3_stmt *s = sql_statement(&store->reader, SQL_CONVERSATION_LAST);
-        int r = sql_step(&store->reader, s);
-        if (r == 0)
-                store->last_conversation_id = sqlite3_column_int64(s, 0);
-        sql_end(s, r);
-        return r < 0 ? r : 0;
-}
-
 int store_open(struct store *store, const char *folder, struct err *e) {
         struct store_project project;
         char path[PATH_BYTES];
@@ -62,9 +53,6 @@ int store_open(struct store *store, const char *folder, struct err *e) {
                 r = sql_prepare(&store->reader, e);
         if (r < 0)
                 return r;
-        r = read_last_conversation_id(store);
-        if (r < 0)
-                return err_set(e, r, "cannot read the database");
         chores_init(store);
         writer_start(store->writer);
         r = store_project_create(store, STORE_DEFAULT_PROJECT, &project);

@@ -80,7 +80,8 @@ const char *const sql_texts[SQL_STATEMENTS] = {
         [SQL_CONVERSATION_LIST] = "SELECT " CONVERSATION_COLUMNS CONVERSATION_MATCH CONVERSATION_PAGE,
         [SQL_CONVERSATION_LIST_OF_AGENT] =
                 "SELECT " CONVERSATION_COLUMNS
-                " AND c.agent_id = (SELECT id FROM agents WHERE project_id = ?1 AND name = ?5)" CONVERSATION_MATCH CONVERSATION_PAGE,
+                " AND c.agent_id = (SELECT id FROM agents WHERE project_id = ?1 AND name = ?5)" CONVERSATION_MATCH
+                        CONVERSATION_PAGE,
         [SQL_CONVERSATION_IDLE] = "SELECT id, project_id, active_ms, name FROM conversations"
                                   " WHERE project_id IS NOT NULL AND active_ms < ?1 ORDER BY active_ms, id",
         /* The number that AUTOINCREMENT gave last, also if its conversation is gone. */

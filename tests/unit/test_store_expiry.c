@@ -156,7 +156,6 @@ static void thousands_expire_without_a_pause(void **state) {
                              "INSERT INTO runs SELECT id, 'run_' || id, id, '', '', 'ok', 0, 0, 1, 1, 1, 1, 0, 0"
                              " FROM conversations;"
                              "INSERT INTO run_details SELECT id, zeroblob(2000), zeroblob(8000) FROM runs");
-        store_fixture_reopen(f);
         while ((count = store_conversation_idle(f->store, 100000, idle, AT_ONCE)) > 0) {
                 uint64_t before = clock_now_ns();
                 for (int i = 0; i < count; i++)
