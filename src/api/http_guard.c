@@ -131,6 +131,10 @@ static const struct single {
         {"authorization", "Authorization stands more than once.", NULL},
         {"content-type", "Content-Type stands more than once.", NULL},
         {"content-encoding", "Content-Encoding stands more than once.", NULL},
+        {"cookie", "Cookie stands more than once.", NULL},
+        {"origin", "Origin stands more than once.", NULL},
+        {"sec-fetch-site", "Sec-Fetch-Site stands more than once.", NULL},
+        {"x-csrf-token", "X-CSRF-Token stands more than once.", NULL},
         {"x-project", "X-Project stands more than once.", NULL},
         {"idempotency-key", "Idempotency-Key stands more than once.", NULL},
 };

@@ -1,6 +1,7 @@
 """The HTTP side of the service alone (tests/unit/http_harness.c), with a store of its own: no root, no sandbox, a
 hundredth of a second to start. Runs can be kept in it without being run."""
 import base64
+import os
 import subprocess
 import uuid
 
@@ -12,10 +13,13 @@ KEY = "key-of-the-http-side"
 
 
 class HttpSide(Client):
-    def __init__(self, request_timeout_s=30, connections_per_address=1000, body_max_bytes=32 << 20):
+    def __init__(self, request_timeout_s=30, connections_per_address=1000, body_max_bytes=32 << 20, console="on",
+                 console_session_s=43200, log=None):
+        """`log`: a file that takes everything it logs, at the level debug."""
         assert HARNESS.exists(), f"{HARNESS} is not built: ninja -C {PROGRAM.parent} tests/unit/http_harness"
-        settings = map(str, (request_timeout_s, connections_per_address, body_max_bytes))
-        self.process = subprocess.Popen([HARNESS, KEY, *settings], stdout=subprocess.PIPE)
+        settings = map(str, (request_timeout_s, connections_per_address, body_max_bytes, console, console_session_s))
+        environment = {**os.environ, "HARNESS_DEBUG": "1"} if log else None
+        self.process = subprocess.Popen([HARNESS, KEY, *settings], stdout=subprocess.PIPE, stderr=log, env=environment)
         super().__init__(int(self.process.stdout.readline()), KEY)
 
     def stop(self):
