@@ -31,5 +31,11 @@ struct store {
         struct writer *writer;
 };
 
-/* The loop's thread. Finds one that is being written as well. */
+/* All of these on the loop's thread. */
+
+/* Finds one that is being written as well. */
 int conversation_find_id(struct store *store, int64_t project_id, const char *name, int64_t *ret);
+/* It has been deleted, whether or not its callback has come. */
+void conversation_forget_birth(struct store *store, int64_t project_id, const char *name);
+/* Between store_conversation_expire and its callback. */
+bool expiry_is_on_its_way(const struct store *store, int64_t conversation_id);
