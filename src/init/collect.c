@@ -1,11 +1,11 @@
 /*
  * Hands over what a run has left in its working directory.
  *
- * Runs in a room's init, as the sandbox's own user and inside its root: the tree is hostile, but there is nothing of the
- * host to be led to, and no privilege to be misused. At the end of a run every other process of the room is dead; between
- * the calls of a session they live, and may change, swap and remove everything while it is looked at. So what counts is
- * what was opened, never by a link, and a length that was announced is kept to. No recursion, no memory that grows with
- * the tree, an end in time.
+ * Runs in a room's init, as the sandbox's own user and inside its root: the tree is hostile, but there is nothing of
+ * the host to be led to, and no privilege to be misused. At the end of a run every other process of the room is dead;
+ * between the calls of a session they live, and may change, swap and remove everything while it is looked at. So what
+ * counts is what was opened, never by a link, and a length that was announced is kept to. No recursion, no memory that
+ * grows with the tree, an end in time.
  */
 #include "init/collect.h"
 
@@ -152,8 +152,8 @@ static bool already_taken(const struct stat *st) {
 }
 
 /*
- * Takes `size` bytes of a file, and zeros for what is missing of them by now: a length that is announced must be kept to.
- * Sends them if `out_fd` is not -1. 0 or negative errno of the channel.
+ * Takes `size` bytes of a file, and zeros for what is missing of them by now: a length that is announced must be kept
+ * to. Sends them if `out_fd` is not -1. 0 or negative errno of the channel.
  */
 static int take_content(int file_fd, uint64_t size, int out_fd, uint64_t *ret_hash) {
         static char buffer[65536];

@@ -2,8 +2,8 @@
  * The input files of a run.
  *
  * Runs in a room's init, before the snippet does, or between the calls of a session, with its processes alive. Init
- * writes them itself, as the sandbox's user and within its memory, so that no other process ever creates a file by a name
- * that a client chose. It keeps a hash of each, to tell later which ones the snippet changed.
+ * writes them itself, as the sandbox's user and within its memory, so that no other process ever creates a file by a
+ * name that a client chose. It keeps a hash of each, to tell later which ones the snippet changed.
  */
 #include "init/inputs.h"
 

@@ -3,8 +3,10 @@
 
 #include <stdint.h>
 
-/* Reads the payload of one FRAME_INPUT and writes the file, or answers with FRAME_INPUT_FAILED. 0 or negative errno when
- * the channel is of no more use. */
+/*
+ * Reads the payload of one FRAME_INPUT and writes the file, or answers with FRAME_INPUT_FAILED. 0 or negative errno
+ * when the channel is of no more use.
+ */
 int inputs_receive(int work_fd, int workdir_fd, uint32_t length);
 
 /* FRAME_INPUTS_END: answers it; the next input begins another set. */

@@ -23,8 +23,8 @@ int write_frame(int fd, uint32_t type, const void *head, size_t head_length, con
 ssize_t read_at(int fd, void *bytes, size_t length, uint64_t offset);
 
 /*
- * Tells changed content from untouched, 64 bits, some bytes a nanosecond. Chance collisions only; nobody gains by forging
- * one. All parts but the last must be multiples of eight bytes. Sizes are compared beside it.
+ * Tells changed content from untouched, 64 bits, some bytes a nanosecond. Chance collisions only; nobody gains by
+ * forging one. All parts but the last must be multiples of eight bytes. Sizes are compared beside it.
  */
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 uint64_t hash_more(uint64_t hash, const void *bytes, size_t length);

@@ -28,7 +28,8 @@ static int answer_create(struct spawner *spawner, const struct spawn_message *in
 
 /* An id that is unknown may have ended a moment ago, with SPAWN_EXITED on its way: no reason to end the service. */
 static int answer_claim(struct spawner *spawner, const struct spawn_message *in) {
-        if (in->timeout_ms == 0 || in->timeout_ms > SPAWN_TIMEOUT_MAX_MS || (in->flags & ~(uint32_t)SPAWN_CLAIM_SESSION))
+        if (in->timeout_ms == 0 || in->timeout_ms > SPAWN_TIMEOUT_MAX_MS ||
+            (in->flags & ~(uint32_t)SPAWN_CLAIM_SESSION))
                 return -EPROTO;
         struct sandbox *sandbox = sandbox_find(spawner, in->sandbox);
         return sandbox ? sandbox_claim(sandbox, in->timeout_ms, in->flags & SPAWN_CLAIM_SESSION) : 0;

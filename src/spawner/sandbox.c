@@ -1,8 +1,8 @@
 /*
  * The life and the end of a sandbox; see sandbox.h.
  *
- * Runs in the spawner. What ends a sandbox, for which reason, in which order, and what is told of it; and the calls of a
- * session, whose room may outlive the process in it.
+ * Runs in the spawner. What ends a sandbox, for which reason, in which order, and what is told of it; and the calls of
+ * a session, whose room may outlive the process in it.
  */
 #include "spawner/sandbox_private.h"
 
@@ -94,8 +94,8 @@ static void on_finish_overdue(void *data) {
 }
 
 /*
- * The main process is dead. Init kills what is left, hands over the files, and then ends or stays with the room. It gets
- * a little memory to do so if none is left.
+ * The main process is dead. Init kills what is left, hands over the files, and then ends or stays with the room. It
+ * gets a little memory to do so if none is left.
  */
 static void order_clearing(struct sandbox *s) {
         uint32_t order = s->state == SANDBOX_CLEARING ? ORDER_CLEAN : ORDER_FINISH;

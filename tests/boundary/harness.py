@@ -26,12 +26,13 @@ CLAIM_SESSION = 1
 PROFILE_SNIPPET = 1
 END_EXIT, END_TIMEOUT, END_MEMORY, END_OUTPUT, END_CANCELLED, END_RETIRED, END_LOST = range(1, 8)
 FRAME_CODE, FRAME_STARTED, FRAME_RESULT, FRAME_CELL, FRAME_CELL_END = 1, 2, 3, 4, 5
-FRAME_INPUT, FRAME_INPUTS_END, FRAME_INPUT_FAILED, FRAME_FILE, FRAME_SKIPPED, FRAME_FILES_END, FRAME_COLLECT = range(32, 39)
+FRAME_INPUT, FRAME_INPUTS_END, FRAME_INPUT_FAILED = 32, 33, 34
+FRAME_FILE, FRAME_SKIPPED, FRAME_FILES_END, FRAME_COLLECT = 35, 36, 37, 38
 
 LAYOUT = struct.Struct("<IIQQQIIIiIiIIQQIIQQ")
 FIELDS = (
-    "type version request high low profile timeout_ms reason wait_status step error flags room_kept cpu_us memory_peak max_sandboxes "
-    "template_state template_generation template_forks"
+    "type version request high low profile timeout_ms reason wait_status step error flags room_kept cpu_us memory_peak "
+    "max_sandboxes template_state template_generation template_forks"
 ).split()
 
 

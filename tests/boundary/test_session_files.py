@@ -81,7 +81,8 @@ def test_names_that_change(session):
 
 def test_what_is_written_through_a_mapping_is_not_missed(session):
     """The kernel notes no time for it on tmpfs."""
-    session.call("import mmap\nopen('a', 'wb').write(bytes(8192))\nf = open('a', 'r+b')\nm = mmap.mmap(f.fileno(), 0)\nf.close()\nm[0]\nm[4096]")
+    session.call("import mmap\nopen('a', 'wb').write(bytes(8192))\nf = open('a', 'r+b')\nm = mmap.mmap(f.fileno(), 0)\n"
+                 "f.close()\nm[0]\nm[4096]")
     assert set(session.collect()) == {"a"}
     for number in range(1, 4):
         time.sleep(0.02)
@@ -96,14 +97,22 @@ def test_what_is_written_through_a_mapping_is_not_missed(session):
 
 
 def test_modes_that_forbid_everything_stay_as_they_are(session):
-    session.call("import os\nos.makedirs('d')\nopen('d/a', 'w').write('1')\nos.chmod('d/a', 0)\nos.chmod('d', 0)\nos.chmod('.', 0)")
+    session.call("import os\nos.makedirs('d')\nopen('d/a', 'w').write('1')\nos.chmod('d/a', 0)\nos.chmod('d', 0)\n"
+                 "os.chmod('.', 0)")
     assert session.collect() == {"d/a": b"1"}
-    shown = "print([oct(os.stat(p).st_mode & 0o777) for p in ('/mnt/data',)])\nos.chmod('/mnt/data', 0o755)\nprint(oct(os.stat('d').st_mode & 0o777))\nos.chmod('d', 0o755)\nprint(oct(os.stat('d/a').st_mode & 0o777))"
+    shown = (
+        "print([oct(os.stat(p).st_mode & 0o777) for p in ('/mnt/data',)])\n"
+        "os.chmod('/mnt/data', 0o755)\n"
+        "print(oct(os.stat('d').st_mode & 0o777))\n"
+        "os.chmod('d', 0o755)\n"
+        "print(oct(os.stat('d/a').st_mode & 0o777))"
+    )
     assert session.call(shown)[1] == "['0o0']\n0o0\n0o0\n"
 
 
 def test_what_is_skipped_is_told_once(session):
-    session.call("import os\nos.symlink('/etc/passwd', 'link')\nos.mkfifo('pipe')\nopen('large', 'wb').write(bytes(5 << 20))")
+    session.call("import os\nos.symlink('/etc/passwd', 'link')\nos.mkfifo('pipe')\n"
+                 "open('large', 'wb').write(bytes(5 << 20))")
     time.sleep(0.05)
     assert session.collect() == {} and session.skipped == {"link": 4, "pipe": 4, "large": 1}
     session.call("pass")
@@ -122,7 +131,8 @@ def test_more_files_than_are_handed_over(session):
 
 
 def test_thousands_of_files(session):
-    session.call("import os\nfor d in range(10):\n    os.makedirs(f'd{d}')\n    for n in range(900): open(f'd{d}/{n}', 'w')", 30_000)
+    session.call("import os\nfor d in range(10):\n    os.makedirs(f'd{d}')\n"
+                 "    for n in range(900): open(f'd{d}/{n}', 'w')", 30_000)
     session.collect()
     time.sleep(0.05)
     began = time.monotonic()
@@ -164,14 +174,17 @@ def test_everything_changes_while_it_is_read(session):
         assert time.monotonic() - began < 5
         rounds += 1
     assert rounds > 2
-    session.call("stop = True\nimport time\ntime.sleep(0.3)\nimport shutil\nshutil.rmtree('d', True)\nshutil.rmtree('e', True)\nopen('quiet', 'w').write('q')")
+    session.call("stop = True\nimport time\ntime.sleep(0.3)\nimport shutil\nshutil.rmtree('d', True)\n"
+                 "shutil.rmtree('e', True)\nopen('quiet', 'w').write('q')")
     assert session.collect() == {"quiet": b"q"}
     assert session.collect() == {}
 
 
 def test_a_file_that_is_cut_short_while_it_is_read(session):
-    session.call("import os, threading\nfd = os.open('a', os.O_RDWR | os.O_CREAT)\nstop = False\ndef cut():\n    while not stop:\n"
-                 "        os.ftruncate(fd, 0)\n        os.pwrite(fd, b'x' * 100, (4 << 20) - 100)\nthreading.Thread(target=cut, daemon=True).start()")
+    session.call("import os, threading\nfd = os.open('a', os.O_RDWR | os.O_CREAT)\nstop = False\ndef cut():\n"
+                 "    while not stop:\n"
+                 "        os.ftruncate(fd, 0)\n        os.pwrite(fd, b'x' * 100, (4 << 20) - 100)\n"
+                 "threading.Thread(target=cut, daemon=True).start()")
     for _ in range(30):
         for content in session.collect().values():
             assert len(content) in (0, 4 << 20)
@@ -212,13 +225,17 @@ def test_restored_files_are_old(session):
 
 
 def test_inputs_that_cannot_be_written(session):
-    session.call("import os\nos.makedirs('folder/x')\nos.symlink('/tmp', 'away')\nopen('file', 'w')\nos.symlink('/etc/passwd', 'link')")
+    session.call("import os\nos.makedirs('folder/x')\nos.symlink('/tmp', 'away')\nopen('file', 'w')\n"
+                 "os.symlink('/etc/passwd', 'link')")
     for name in ("folder", "away/x", "file/x", "link", "good", "../up", "a//b", "."):
         session.send_input(name, b"in")
     failed = session.end_inputs()
     assert failed.pop("away/x") in (errno.ELOOP, errno.ENOTDIR)
-    assert failed == {"folder": errno.EISDIR, "file/x": errno.ENOTDIR, "../up": errno.EINVAL, "a//b": errno.EINVAL, ".": errno.EINVAL}
-    assert session.call("print(open('good').read(), open('link').read(), os.path.islink('link'), os.listdir('/tmp'))")[1] == "in in False []\n"
+    assert failed == {
+        "folder": errno.EISDIR, "file/x": errno.ENOTDIR, "../up": errno.EINVAL, "a//b": errno.EINVAL, ".": errno.EINVAL}
+    assert session.call(
+        "print(open('good').read(), open('link').read(), os.path.islink('link'), os.listdir('/tmp'))"
+    )[1] == "in in False []\n"
 
 
 def test_too_many_inputs_of_one_set(session):

@@ -77,7 +77,8 @@ def test_the_end_of_a_calls_time_keeps_the_room_and_its_files(session):
     assert session.files() == {"late.txt": b"l"}
     assert os.read(out, 10) == b"on\n"
     session.renew()
-    exit_code, stdout, stderr, _ = session.call("import os\nprint('x' in globals(), sorted(os.listdir()), os.listdir('/tmp'))")
+    exit_code, stdout, stderr, _ = session.call("import os\n"
+                                                "print('x' in globals(), sorted(os.listdir()), os.listdir('/tmp'))")
     assert (exit_code, stdout, stderr) == (0, "False ['early.txt', 'late.txt'] []\n", "")
     assert session.collect() == {}
     session.spawner.send(type=boundary.KILL, high=old.id[0], low=old.id[1], reason=boundary.END_RETIRED)
@@ -157,7 +158,8 @@ def test_kill_ends_the_call_and_keeps_the_room_but_for_retirement(session):
 def test_retirement_while_a_call_is_on_ends_the_room(spawner):
     session = Session(spawner, spawner.park())
     session.claim()
-    session.send_cell("import time\nopen('a', 'w').write('1')\nopen('b', 'w').write('2')\nprint('on', flush=True)\ntime.sleep(60)")
+    session.send_cell("import time\nopen('a', 'w').write('1')\nopen('b', 'w').write('2')\nprint('on', flush=True)\n"
+                      "time.sleep(60)")
     time.sleep(0.3)
     session.message(boundary.KILL, reason=boundary.END_RETIRED)
     message = session.await_death()
@@ -167,7 +169,8 @@ def test_retirement_while_a_call_is_on_ends_the_room(spawner):
 
 
 def test_the_interpreter_may_die_at_rest(session):
-    session.call("import threading, os, time\ndef later():\n    time.sleep(0.3)\n    os._exit(9)\nthreading.Thread(target=later).start()")
+    session.call("import threading, os, time\ndef later():\n    time.sleep(0.3)\n    os._exit(9)\n"
+                 "threading.Thread(target=later).start()")
     message = session.await_death()
     assert (message["reason"], message["room_kept"]) == (boundary.END_EXIT, 1)
     assert session.files() == {}
@@ -179,11 +182,13 @@ def test_the_interpreter_may_die_at_rest(session):
 
 def test_processes_of_the_dead_interpreter_die_with_it(session):
     session.claim()
-    fds = session.send_cell("import subprocess, os\nsubprocess.Popen(['sleep', '1000'], start_new_session=True)\nprint('on', flush=True)\nos._exit(0)")
+    fds = session.send_cell("import subprocess, os\nsubprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
+                            "print('on', flush=True)\nos._exit(0)")
     session.await_death()
     session.files()
     session.renew()
-    count = "import os\nprint(sum('sleep' in open(f'/proc/{p}/cmdline').read() for p in os.listdir('/proc') if p.isdigit()))"
+    count = ("import os\n"
+             "print(sum('sleep' in open(f'/proc/{p}/cmdline').read() for p in os.listdir('/proc') if p.isdigit()))")
     assert session.call(count)[1] == "0\n"
     for fd in fds:
         os.close(fd)
@@ -253,7 +258,7 @@ def test_a_killed_init_is_the_loss_of_the_room(spawner, kind):
         spawner.claim(session.sandbox, 10_000)
         session.sandbox.send_code(code)
         out = session.sandbox.stdout
-    assert os.read(out, 10) == b"on\n"
+    assert os.read(out, 10).startswith(b"on")
     os.kill(init_of(session, spawner), signal.SIGKILL)
     message = session.await_death()
     assert (message["reason"], message["room_kept"]) == (boundary.END_LOST, 0)
@@ -293,14 +298,16 @@ def test_many_processes_are_taken_down_quickly(session):
     """What takes them down does not wait for the sandbox's share of the processor."""
     session.claim(1500)
     fds = session.send_cell(
-        "import os\nchildren = 0\nfor _ in range(110):\n    if os.fork() == 0:\n        while True: pass\n    children += 1\nprint(children, flush=True)\nwhile True: pass")
+        "import os\nchildren = 0\nfor _ in range(110):\n    if os.fork() == 0:\n        while True: pass\n"
+        "    children += 1\nprint(children, flush=True)\nwhile True: pass")
     message = session.await_death(6)
     assert (message["reason"], message["room_kept"]) == (boundary.END_TIMEOUT, 1)
     assert session.files() == {}
     for fd in fds:
         os.close(fd)
     session.renew()
-    session.call("import os, time\nend = time.monotonic() + 1\nfor _ in range(3):\n    if os.fork() == 0: break\nwhile time.monotonic() < end: pass\nif os.getpid() == 1: pass")
+    session.call("import os, time\nend = time.monotonic() + 1\nfor _ in range(3):\n    if os.fork() == 0: break\n"
+                 "while time.monotonic() < end: pass\nif os.getpid() == 1: pass")
     assert session.usage["cpu_us"] < 1_500_000, "the share of the processor is back"
 
 

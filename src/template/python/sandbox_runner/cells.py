@@ -55,7 +55,7 @@ def in_main_thread() -> bool:
 
 
 def is_late() -> bool:
-    """True in a thread of an earlier call. What no call has started (threads of libraries) belongs to the present one."""
+    """True in a thread of an earlier call. What no call has started, as a library's, belongs to the present one."""
     if _now is None or _get_ident() == _main:
         return False
     return _now == 0 or _call_of_thread() != _now

@@ -163,7 +163,7 @@ class _Figures:
             self._of_this_run.add(figure)
 
     def show(self, figure, again: bool = False) -> None:
-        """Sends its picture, if that has changed since the last time; with ``again`` also if that was in another run."""
+        """Sends its picture if that has changed since the last time; with ``again`` also if that was in another run."""
         if self._rendering:
             return
         first = figure not in self._of_this_run

@@ -1,11 +1,11 @@
 """A session: calls ("cells") that share one interpreter, one after the other.
 
 Each call brings its own standard input, output and error, so that nothing that an earlier call has left behind can be
-taken for part of it; late output of an earlier call's threads is dropped (cells.py). ``__main__`` stays; what a call has
-broken for the next is repaired (repair.py). The source of each call has a file of its own, so that tracebacks and
-``inspect.getsource`` show the right lines of functions of earlier calls; ``main.py`` is the present call's, as in a run
-without a session, for processes that ``multiprocessing`` spawns: such a process finds functions of the present call
-only, a forked one all of them.
+taken for part of it; late output of an earlier call's threads is dropped (cells.py), unless they write to descriptors
+themselves. ``__main__`` stays; what a call has broken for the next is repaired (repair.py). The source of each call has
+a file of its own, so that tracebacks and ``inspect.getsource`` show the right lines of functions of earlier calls;
+``main.py`` is the present call's, as in a run without a session, for processes that ``multiprocessing`` spawns: such a
+process finds functions of the present call only, a forked one all of them.
 
 At the end of a call nothing is joined and nothing torn down. Exit functions (``atexit``) do not run: the end of a
 session is that of its process.
@@ -15,13 +15,13 @@ from .guard import BUILTINS as __builtins__  # noqa: F401
 
 import __future__
 import collections
+import fcntl
 import gc
 import io
 import linecache
 import os
 import resource
 import stat
-import sys
 import weakref
 
 from . import cells, display, ending, frames, last_value, repair, snippet, stdio
@@ -29,7 +29,8 @@ from .claim import ClaimLost
 from .guard import MODULES, call_at_root
 
 _exit, _open, _close, _dup2, _fstat = os._exit, os.open, os.close, os.dup2, os.fstat
-_unlink, _get_objects, _is_regular = os.unlink, gc.get_objects, stat.S_ISREG
+_unlink, _listdir, _get_objects, _is_regular = os.unlink, os.listdir, gc.get_objects, stat.S_ISREG
+_fcntl, _F_GETFL, _O_ACCMODE = fcntl.fcntl, fcntl.F_GETFL, os.O_ACCMODE
 _getrlimit, _setrlimit, _FILES = resource.getrlimit, resource.setrlimit, resource.RLIMIT_NOFILE
 _LATE_WRITER_SECONDS = 1.0
 _SOURCES_MAX = 1000
@@ -67,7 +68,6 @@ class _Session:
         self._flags = 0  # `from __future__ import` of an earlier call holds for the later ones, as at a prompt
         self._descriptors = _getrlimit(_FILES)[0]
         cells.begin_session()
-        _open_files.watch()
 
     def run(self, source: bytes, descriptors: list) -> int:
         """Runs one cell and returns its status."""
@@ -179,28 +179,25 @@ class _Sources:
 
 
 class _OpenFiles:
-    """What was written to files that are still open is on disk at the end of a call, as at the end of a program."""
+    """What was written to files that are still open is on disk at the end of a call, as at the end of a program.
+
+    Whether there are any is told by the descriptors; only then the objects that write to them are looked for.
+    """
 
     _TYPES = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
 
     def __init__(self):
-        self._opened = False
+        self._known = set()
         self._files = weakref.WeakSet()
 
-    def watch(self) -> None:
-        sys.addaudithook(self._on_event)
-
-    def _on_event(self, event, args):
-        if event == "open" and type(args[1]) is str and args[1] not in ("r", "rb"):
-            self._opened = True
-
     def flush(self) -> None:
-        if self._opened:
-            self._opened = False
+        written = _written_descriptors()
+        if written - self._known:
             for thing in _get_objects():
                 if type(thing) in self._TYPES:
                     self._files.add(thing)
-        if self._files:
+        self._known = written
+        if written:
             call_at_root(self._flush_all)
 
     def _flush_all(self) -> None:
@@ -212,6 +209,22 @@ class _OpenFiles:
                     file.flush()
             except BaseException:
                 self._files.discard(file)
+
+
+def _written_descriptors() -> set:
+    """Regular files that are open for writing: (descriptor, device, inode) of each."""
+    found = set()
+    try:
+        for name in _listdir("/proc/self/fd"):
+            fd = int(name)
+            try:
+                if fd > 2 and _is_regular((status := _fstat(fd)).st_mode) and _fcntl(fd, _F_GETFL) & _O_ACCMODE:
+                    found.add((fd, status.st_dev, status.st_ino))
+            except OSError:  # the folder's own, which is closed by now
+                pass
+    except OSError:
+        pass
+    return found
 
 
 _open_files = _OpenFiles()
