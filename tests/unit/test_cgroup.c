@@ -118,6 +118,10 @@ static void test_v1_limits(void **state) {
         assert_int_equal(cgroup_set_memory(&cgroup, 600 * MIB), 0);
         expect_text("memory/sandboxd-a1/box/memory.limit_in_bytes", "629145600");
         expect_text("memory/sandboxd-a1/box/memory.memsw.limit_in_bytes", "629145600");
+        assert_int_equal(cgroup_set_cpu(&cgroup, CGROUP_CPU_UNLIMITED), 0);
+        expect_text("cpu,cpuacct/sandboxd-a1/box/cpu.cfs_quota_us", "-1");
+        assert_int_equal(cgroup_set_cpu(&cgroup, 100), 0);
+        expect_text("cpu,cpuacct/sandboxd-a1/box/cpu.cfs_quota_us", "20000");
 }
 
 static void test_v1_attach(void **state) {
@@ -275,6 +279,10 @@ static void test_v2_root(void **state) {
         expect_text("cg/sandboxd-a1/box/cpu.max", "20000 20000");
         assert_int_equal(cgroup_set_memory(&cgroup, 600 * MIB), 0);
         expect_text("cg/sandboxd-a1/box/memory.max", "629145600");
+        assert_int_equal(cgroup_set_cpu(&cgroup, CGROUP_CPU_UNLIMITED), 0);
+        expect_text("cg/sandboxd-a1/box/cpu.max", "max 20000");
+        assert_int_equal(cgroup_set_cpu(&cgroup, 100), 0);
+        expect_text("cg/sandboxd-a1/box/cpu.max", "20000 20000");
         assert_int_equal(cgroup_destroy(&cgroup), 0);
         cgroup_close(&tree);
         assert_false(fake_exists(&fake, "cg/sandboxd-a1"));
