@@ -26,14 +26,16 @@
 #define EXIT_OTHER_LIMIT 137 /* 128 + SIGKILL: memory, output */
 #define EXIT_SIGNAL_BASE 128 /* plus the number: 130 for Ctrl-C, 141 when whoever read our output went away */
 
+struct command;
 struct http_client;
 
 struct cli {
         /* Options that every command takes; NULL where they were not given. */
-        const char *url_option;
+        const char *url_option, *project_option;
         char *key_option;
         bool help_option;
 
         struct terminal_stream out, err; /* standard output and standard error */
         struct http_client *client;      /* made when first used: service.h */
+        const struct command *command;   /* the one that runs: command.h */
 };

@@ -197,5 +197,6 @@ const struct command cmd_run = {
         .options = rows,
         .options_count = ARRAY_SIZE(rows),
         .values_size = sizeof(struct run_options),
+        .words_max = WORDS_ANY, /* it has more to say about one too many */
         .run = run,
 };

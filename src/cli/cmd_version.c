@@ -9,8 +9,8 @@
 
 static int run(struct cli *cli, const void *values, int argc, char **argv) {
         (void)values;
-        if (argc > 0)
-                return say_error(cli, EX_USAGE, "version takes no argument; \"%s\" is one", argv[0]);
+        (void)argc;
+        (void)argv;
         fprintf(cli->out.file, "platformctl %s (libcurl %s, jansson %s)\n", PRODUCT_VERSION,
                 curl_version_info(CURLVERSION_NOW)->version, JANSSON_VERSION);
         return EXIT_SUCCESS;

@@ -1,5 +1,5 @@
 /*
- * The commands, each in the file of its name.
+ * The commands, each in the file of its name, but projects, keys, conversations and sessions in cmd_resources.c.
  */
 #pragma once
 
@@ -10,3 +10,12 @@ extern const struct command cmd_status;
 extern const struct command cmd_doctor;
 extern const struct command cmd_environment;
 extern const struct command cmd_version;
+extern const struct command cmd_login;
+extern const struct command cmd_logout;
+extern const struct command cmd_projects;
+extern const struct command cmd_keys;
+extern const struct command cmd_agents;
+extern const struct command cmd_agent_env; /* below agents */
+extern const struct command cmd_conversations;
+extern const struct command cmd_files;
+extern const struct command cmd_sessions;

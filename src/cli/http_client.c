@@ -83,11 +83,18 @@ static int add_header(struct http_client *client, const char *line) {
         return 0;
 }
 
+/* What goes into a header must not end it. */
+static bool is_visible(const char *text) {
+        for (const char *c = text; *c; c++)
+                if (*c <= ' ' || *c > '~')
+                        return false;
+        return true;
+}
+
 static int add_key(struct http_client *client, const char *key, struct err *e) {
         CLEANUP_FREE char *line = NULL;
-        for (const char *c = key; *c; c++)
-                if (*c <= ' ' || *c > '~')
-                        return err_set(e, -EINVAL, "the key has a character that no key has (a space or line break?)");
+        if (!is_visible(key))
+                return err_set(e, -EINVAL, "the key has a character that no key has (a space or line break?)");
         if (asprintf(&line, "Authorization: Bearer %s", key) < 0) {
                 line = NULL;
                 return err_set(e, -ENOMEM, "out of memory");
@@ -124,6 +131,15 @@ int http_client_new(const char *url, const char *key, struct http_client **ret, 
         }
         *ret = client;
         return 0;
+}
+
+int http_client_set_project(struct http_client *client, const char *project, struct err *e) {
+        CLEANUP_FREE char *line = NULL;
+        if (!is_visible(project) || !project[0])
+                return err_set(e, -EINVAL, "\"%s\" cannot be the name of a project", project);
+        if (asprintf(&line, "X-Project: %s", project) < 0)
+                line = NULL;
+        return line && add_header(client, line) == 0 ? 0 : err_set(e, -ENOMEM, "out of memory");
 }
 
 void http_client_free(struct http_client *client) {
@@ -200,6 +216,7 @@ static int configure(struct transfer *transfer, const char *url) {
         curl_easy_reset(curl);
         client->message[0] = '\0';
         bool ok = curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK &&
+                  curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L) == CURLE_OK && /* ".." may be somebody's name */
                   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
                   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, client->message) == CURLE_OK &&
                   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&

@@ -45,6 +45,8 @@ struct http_reply {
 
 /* `key` may be NULL. 0, -EINVAL for an address that is none (the message says why), or -ENOMEM. */
 int http_client_new(const char *url, const char *key, struct http_client **ret, struct err *e);
+/* From now on requests act in this project. 0, -EINVAL or -ENOMEM. */
+int http_client_set_project(struct http_client *client, const char *project, struct err *e);
 void http_client_free(struct http_client *client);
 const char *http_client_url(const struct http_client *client);
 

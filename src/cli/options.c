@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,17 @@ static int set_seconds(const struct option_row *row, double *target, const char 
         return 0;
 }
 
+static int set_count(const struct option_row *row, size_t *target, const char *text, struct err *e) {
+        char *end;
+        errno = 0;
+        unsigned long long count = strtoull(text, &end, 10);
+        if (text[0] < '0' || text[0] > '9' || *end || errno || count == 0 || count > SIZE_MAX)
+                return err_set_field(e, -EINVAL, row->name, "--%s takes a whole number greater than 0, not \"%s\"",
+                                     row->name, text);
+        *target = (size_t)count;
+        return 0;
+}
+
 static int add_to_list(struct option_list *list, const char *text) {
         const char **grown = realloc(list->items, (list->count + 1) * sizeof(*grown));
         if (!grown)
@@ -106,6 +118,8 @@ static int set(const struct flat *flat, char *text, struct err *e) {
                 return add_to_list(target, text);
         case OPTION_SECONDS:
                 return set_seconds(flat->row, target, text, e);
+        case OPTION_COUNT:
+                return set_count(flat->row, target, text, e);
         }
         return -EINVAL;
 }

@@ -18,6 +18,7 @@ enum option_kind {
         OPTION_SECRET,  /* char *, a copy on the heap; wiped from argv, so that `ps` shows it no longer */
         OPTION_LIST,    /* struct option_list: may be given again and again */
         OPTION_SECONDS, /* double, greater than 0 */
+        OPTION_COUNT,   /* size_t, greater than 0 */
 };
 
 struct option_row {

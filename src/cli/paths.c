@@ -111,39 +111,69 @@ static int publish(int parent, const char *temporary, const char *base, bool for
         return r;
 }
 
-int paths_save(int folder, const char *name, size_t name_length, const void *bytes, size_t length, bool force,
-               struct err *e) {
-        const char *base = NULL, *reason = paths_refuse_name(name, name_length);
+int paths_write(int folder, const char *base, const void *bytes, size_t length, unsigned mode, bool force,
+                struct err *e) {
         char temporary[48];
         unsigned long long random = 0;
-        if (reason)
-                return err_set(e, -EINVAL, "%s", reason);
-        CLEANUP_FREE char *copy = strndup(name, name_length);
-        if (!copy)
-                return err_set(e, -ENOMEM, "out of memory");
-        CLEANUP_CLOSE int parent = open_parent(folder, copy, &base, e);
-        if (parent < 0)
-                return parent;
         if (getrandom(&random, sizeof(random), 0) < 0)
                 return err_set(e, -errno, "no random number: %s", strerror(errno));
         snprintf(temporary, sizeof(temporary), ".platformctl-%016llx", random);
-        CLEANUP_CLOSE int fd = openat(parent, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        CLEANUP_CLOSE int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
         if (fd < 0)
                 return err_set(e, -errno, "%s", strerror(errno));
         int r = write_all(fd, bytes, length);
         if (close(take_fd(&fd)) < 0 && r == 0)
                 r = -errno;
         if (r < 0)
-                unlinkat(parent, temporary, 0);
+                unlinkat(folder, temporary, 0);
         else
-                r = publish(parent, temporary, base, force);
+                r = publish(folder, temporary, base, force);
         if (r == -EEXIST)
                 return err_set(e, r, "it exists already; --force overwrites");
         if (r < 0) {
-                unlinkat(parent, temporary, 0);
+                unlinkat(folder, temporary, 0);
                 return err_set(e, r, "%s", strerror(-r));
         }
         return 0;
+}
+
+int paths_save(int folder, const char *name, size_t name_length, const void *bytes, size_t length, bool force,
+               struct err *e) {
+        const char *base = NULL, *reason = paths_refuse_name(name, name_length);
+        if (reason)
+                return err_set(e, -EINVAL, "%s", reason);
+        CLEANUP_FREE char *copy = strndup(name, name_length);
+        if (!copy)
+                return err_set(e, -ENOMEM, "out of memory");
+        CLEANUP_CLOSE int parent = open_parent(folder, copy, &base, e);
+        return parent < 0 ? parent : paths_write(parent, base, bytes, length, 0666, force, e);
+}
+
+/* A folder, or a device such as /dev/null, must not be replaced by a file. */
+static int check_target(const char *path, struct err *e) {
+        struct stat st;
+        if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+                return err_set(e, -EEXIST, "it is there and is no ordinary file");
+        return 0;
+}
+
+int paths_write_path(const char *path, const void *bytes, size_t length, bool force, struct err *e) {
+        CLEANUP_FREE char *folder_name = strdup(path);
+        char *slash = folder_name ? strrchr(folder_name, '/') : NULL;
+        const char *base = slash ? path + (slash - folder_name) + 1 : path;
+        if (!folder_name)
+                return err_set(e, -ENOMEM, "out of memory");
+        if (!base[0])
+                return err_set(e, -EISDIR, "it is the name of a folder");
+        int r = check_target(path, e);
+        if (r < 0)
+                return r;
+        if (slash)
+                slash[slash == folder_name] = '\0';
+        CLEANUP_CLOSE int folder = open(slash ? folder_name : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (folder < 0)
+                return err_set(e, -errno, "cannot open its folder: %s", strerror(errno));
+        return paths_write(folder, base, bytes, length, 0666, force, e);
 }
 
 int paths_read(const char *path, size_t max, char **ret, size_t *ret_length, struct err *e) {

@@ -23,5 +23,11 @@ int paths_open_folder(const char *path, struct err *e);
 int paths_save(int folder, const char *name, size_t name_length, const void *bytes, size_t length, bool force,
                struct err *e);
 
+/* Writes a file with a name of our own or the caller's choice into the folder, in the same way. */
+int paths_write(int folder, const char *base, const void *bytes, size_t length, unsigned mode, bool force,
+                struct err *e);
+/* The same for a path that the caller has chosen; its folder must be there. */
+int paths_write_path(const char *path, const void *bytes, size_t length, bool force, struct err *e);
+
 /* Reads a file of at most `max` bytes; "-" is standard input. 0 or a negative errno. */
 int paths_read(const char *path, size_t max, char **ret, size_t *ret_length, struct err *e);

@@ -121,14 +121,22 @@ static int save_all(struct cli *cli, const struct run_options *options, const js
 }
 
 static void list_all(struct cli *cli, const json_t *files, const json_t *results) {
-        size_t i, figures = 0;
+        size_t i, figures = 0, passing = 0;
         json_t *file, *result;
-        json_array_foreach(files, i, file) say_note(cli, "file %s (%s) came back", json_text(file, "name"),
-                                                    human_bytes(json_number_value(json_object_get(file, "size"))));
+        json_array_foreach(files, i, file) {
+                const char *size = human_bytes(json_number_value(json_object_get(file, "size")));
+                bool is_kept = json_is_string(json_object_get(file, "url"));
+                passing += !is_kept;
+                if (is_kept)
+                        say_note(cli, "file %s (%s) is kept: platformctl files get %s", json_text(file, "name"), size,
+                                 json_text(file, "file_id"));
+                else
+                        say_note(cli, "file %s (%s) came back", json_text(file, "name"), size);
+        }
         json_array_foreach(results, i, result) figures += run_files_is_figure(result);
         if (figures > 0)
                 say_note(cli, "%zu figure%s came back", figures, figures == 1 ? "" : "s");
-        if (figures > 0 || json_array_size(files) > 0)
+        if (figures > 0 || passing > 0)
                 say_note(cli, "use --out DIR to save what came back");
 }
 

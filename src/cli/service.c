@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/config.h"
 #include "cli/interrupt.h"
+#include "cli/login_file.h"
 #include "cli/output.h"
 #include "cli/paths.h"
 
@@ -58,22 +59,73 @@ static void ask_settings(char **url, char **key) {
         config_deinit(&config);
 }
 
+/* Where address and key may come from, apart from options and variables. */
+struct sources {
+        struct login login;
+        char *local_url, *local_key;
+};
+
+static void sources_deinit(struct sources *sources) {
+        login_deinit(&sources->login);
+        free(sources->local_url);
+        if (sources->local_key)
+                explicit_bzero(sources->local_key, strlen(sources->local_key));
+        free(sources->local_key);
+}
+
+static bool is_same_address(const char *a, const char *b) {
+        size_t length_a = strlen(a), length_b = strlen(b);
+        while (length_a > 0 && a[length_a - 1] == '/')
+                length_a--;
+        while (length_b > 0 && b[length_b - 1] == '/')
+                length_b--;
+        return length_a == length_b && memcmp(a, b, length_a) == 0;
+}
+
+/* What was put into the environment is meant for this call, so it goes before what was stored some day. */
+static const char *choose_url(const struct sources *sources) {
+        if (sources->login.url && !variable("SANDBOX_LISTEN"))
+                return sources->login.url;
+        return sources->local_url ? sources->local_url : DEFAULT_URL;
+}
+
+static const char *choose_key(const struct sources *sources, const char *url) {
+        bool is_local = http_url_is_loopback(url);
+        if (is_local && variable("SANDBOX_ADMIN_KEY") && sources->local_key)
+                return sources->local_key;
+        if (sources->login.key && is_same_address(sources->login.url, url))
+                return sources->login.key;
+        return is_local ? sources->local_key : NULL;
+}
+
+char *service_default_url(void) {
+        CLEANUP(sources_deinit) struct sources sources = {0};
+        login_file_load(&sources.login, NULL);
+        ask_settings(&sources.local_url, &sources.local_key);
+        return strdup(choose_url(&sources));
+}
+
 int service_open(struct cli *cli) {
-        CLEANUP_FREE char *local_url = NULL, *local_key = NULL;
+        CLEANUP(sources_deinit) struct sources sources = {0};
         const char *url = cli->url_option ? cli->url_option : variable("SANDBOX_URL");
         const char *key = cli->key_option ? cli->key_option : variable("SANDBOX_KEY");
         struct err e = {0};
+        int r = 0;
         if (cli->client)
                 return 0;
-        if (!url || !key)
-                ask_settings(&local_url, &local_key);
+        if (!url || !key) {
+                r = login_file_load(&sources.login, &e);
+                if (r < 0 && r != -ENOENT)
+                        return say_error(cli, EX_NOINPUT, "%s", e.message);
+                ask_settings(&sources.local_url, &sources.local_key);
+        }
         if (!url)
-                url = local_url ? local_url : DEFAULT_URL;
-        if (!key && http_url_is_loopback(url))
-                key = local_key;
-        int r = http_client_new(url, key, &cli->client, &e);
-        if (local_key)
-                explicit_bzero(local_key, strlen(local_key));
+                url = choose_url(&sources);
+        if (!key)
+                key = choose_key(&sources, url);
+        r = http_client_new(url, key, &cli->client, &e);
+        if (r == 0 && cli->project_option)
+                r = http_client_set_project(cli->client, cli->project_option, &e);
         return r < 0 ? say_error(cli, EX_USAGE, "%s", e.message) : 0;
 }
 
@@ -104,7 +156,7 @@ static const struct {
         int exit_code;
         const char *advice;
 } statuses[] = {
-        {401, EX_NOPERM, "Give a key with --key or SANDBOX_KEY"},
+        {401, EX_NOPERM, "Give a key with --key or SANDBOX_KEY, or use platformctl login"},
         {403, EX_NOPERM, "An admin key is needed for this"},
         {404, EX_DATAERR, NULL},
         {408, EX_TEMPFAIL, NULL},
@@ -145,22 +197,51 @@ const char *json_text(const json_t *object, const char *name) {
         return text ? text : "";
 }
 
-int service_get(struct cli *cli, const char *path, json_t **ret) {
-        CLEANUP(http_reply_deinit) struct http_reply reply = {0};
-        const struct http_call call = {.method = "GET", .path = path, .timeout_s = SHORT_CALL_S};
+static int send_json(struct cli *cli, const char *method, const char *path, const char *body,
+                     struct http_reply *reply) {
+        const struct http_call call = {
+                .method = method,
+                .path = path,
+                .body = body,
+                .body_length = body ? strlen(body) : 0,
+                .timeout_s = SHORT_CALL_S,
+        };
         struct err e = {0};
         int code = service_open(cli);
         if (code != 0)
                 return code;
-        int r = http_client_call(cli->client, &call, &reply, &e);
-        if (r != 0)
-                return service_explain_call(cli, r, &e);
-        json_t *body = service_parse(reply.body, reply.body_length);
-        if (reply.status == 200 && body) {
-                *ret = body;
+        int r = http_client_call(cli->client, &call, reply, &e);
+        return r != 0 ? service_explain_call(cli, r, &e) : 0;
+}
+
+int service_call(struct cli *cli, const char *method, const char *path, json_t *body, long forgive, long *status,
+                 json_t **ret) {
+        CLEANUP(http_reply_deinit) struct http_reply reply = {0};
+        CLEANUP_FREE char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+        bool has_body = body != NULL;
+        json_decref(body);
+        *ret = NULL;
+        if (has_body && !text)
+                return say_error(cli, EX_SOFTWARE, "out of memory");
+        int code = send_json(cli, method, path, text, &reply);
+        if (code != 0)
+                return code;
+        json_t *answer = service_parse(reply.body, reply.body_length);
+        bool is_understood = answer || reply.body_length == 0;
+        *status = reply.status;
+        if (is_understood && ((reply.status >= 200 && reply.status < 300) || reply.status == forgive)) {
+                *ret = answer;
                 return 0;
         }
-        code = service_explain_status(cli, reply.status, body);
-        json_decref(body);
+        code = service_explain_status(cli, reply.status, answer);
+        json_decref(answer);
         return code;
+}
+
+int service_get(struct cli *cli, const char *path, json_t **ret) {
+        long status = 0;
+        int code = service_call(cli, "GET", path, NULL, 0, &status, ret);
+        if (code != 0 || *ret)
+                return code;
+        return service_explain_status(cli, status, NULL);
 }

@@ -11,9 +11,24 @@
 
 /*
  * Finds address and key and makes cli->client, if that was not done yet. 0 or an exit code; what is wrong was said.
- * The key of a local data folder is only ever sent to an address of this machine.
+ * The key of a local data folder is only ever sent to an address of this machine, the key of a login only to the
+ * address that it was given for.
  */
 int service_open(struct cli *cli);
+
+/*
+ * The address that is taken if nobody says otherwise: that of the login, else of a service on this machine. On the
+ * heap, or NULL. Errors of the login file are passed over.
+ */
+char *service_default_url(void);
+
+/*
+ * A request whose answer is a JSON object or empty (then `*ret` is NULL); takes the reference to `body`, which may be
+ * NULL. 0 and the status if it is 2xx, or an exit code after the reason was said. `forgive`: a status that is returned
+ * like a success, or 0.
+ */
+int service_call(struct cli *cli, const char *method, const char *path, json_t *body, long forgive, long *status,
+                 json_t **ret);
 
 /* GET of a JSON object. 0 and a new reference, or an exit code after the reason was said. */
 int service_get(struct cli *cli, const char *path, json_t **ret);

@@ -1,6 +1,7 @@
 """platformctl: help, version, status, environment; and the documentation that is made from the same tables."""
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,12 @@ import pytest
 from support.cli import Cli
 from support.fake_api import KEY, FakeApi, error
 
-COMMANDS = ("run", "status", "environment", "doctor", "version")
+COMMANDS = ("run", "agents", "conversations", "files", "sessions", "projects", "keys", "login", "logout", "status",
+            "environment", "doctor", "version")
+GROUPS = {"agents": ("create", "list", "show", "delete", "env"), "agents env": ("set", "list", "unset"),
+          "conversations": ("list", "show", "delete"), "files": ("list", "get"), "sessions": ("list", "end"),
+          "projects": ("create", "list"), "keys": ("create", "list", "revoke")}
+EVERY = [*COMMANDS, *(f"{group} {name}" for group, names in GROUPS.items() for name in names)]
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 STATUS = {
@@ -80,14 +86,47 @@ def test_version():
     assert result.code == 0 and re.fullmatch(rb"platformctl \d+\.\d+\.\d+ \(.*\)\n", result.stdout)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", EVERY)
 def test_help_of_each_command(command):
-    texts = [Cli()(*words).stdout.decode() for words in ([command, "--help"], [command, "-h"], ["help", command],
-                                                         ["--help", command])[:3]]
-    assert texts[0] == texts[1] == texts[2]
+    words = command.split()
+    lines = [[*words, "--help"], [*words, "-h"], ["help", *words]]
+    lines += [[words[0], "help", *words[1:]]] if words[0] in GROUPS else []
+    texts = [Cli()(*line).stdout.decode() for line in lines]
+    assert len(set(texts)) == 1
     assert texts[0].startswith(f"Usage: platformctl {command}")
     assert "Options of every command:" in texts[0]
+    assert command == "version" or f"platformctl {command}" in texts[0].partition("\nExamples:\n")[2]
     assert all(len(line) <= 80 for line in texts[0].splitlines()), "does not fit a terminal of 80 columns"
+
+
+def listed(text):
+    """The commands that a help text lists."""
+    return tuple(re.findall(r"^  (\S+)", text.partition("\nCommands:\n")[2].partition("\n\n")[0], re.M))
+
+
+def test_every_level_lists_its_commands():
+    assert listed(Cli()("--help").stdout.decode()) == (*COMMANDS, "help")
+    for command in EVERY:
+        names = listed(Cli()("help", *command.split()).stdout.decode())
+        assert names == ((*GROUPS[command], "help") if command in GROUPS else ())
+
+
+def examples():
+    """The words of every platformctl in the examples of the help texts."""
+    texts = [Cli()("help", *command.split()).stdout.decode() for command in EVERY]
+    lines = {line for text in texts for line in text.partition("\nExamples:\n")[2].splitlines()}
+    return [shlex.split(piece) for line in sorted(lines) for piece in re.findall(r"platformctl ([^|;<]*)", line)]
+
+
+def test_examples_name_what_there_is(fake):
+    """They are commands with options and words that these take: each gets as far as asking the service, which here does
+    not know the key, or as opening a file that is not there."""
+    tried = [words for words in examples() if words[0] not in ("doctor", "version", "help", "logout", "login")]
+    assert len(tried) > 20
+    for words in tried:
+        words = words[:words.index("--url")] if "--url" in words else words
+        result = Cli(fake.url, "sbx_unknown")(*words, given=b"")
+        assert result.code in (66, 77), f"{words}: {result}"
 
 
 def test_overview():
@@ -118,9 +157,11 @@ def test_mistakes(words, message):
     assert message in result.stderr and result.stderr.count("\n") == 1
 
 
-def test_the_options_of_run_are_documented():
-    """docs/platformctl.md names every option that the help text has."""
+def test_commands_and_options_are_documented():
+    """docs/platformctl.md names every command and every option that the help texts have."""
     document = (REPOSITORY / "docs/platformctl.md").read_text()
-    for command in COMMANDS:
-        for option in re.findall(r"--[a-z][a-z-]+", Cli()("help", command).stdout.decode()):
+    for command in EVERY:
+        if command not in GROUPS:
+            assert re.search(rf"`{command}\b|^##+ .*\b{command}\b", document, re.M), command
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", Cli()("help", *command.split()).stdout.decode()):
             assert option in document, f"{option} of {command}"

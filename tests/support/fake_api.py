@@ -1,7 +1,8 @@
 """A small server that speaks the service's HTTP contract by heart, for tests of its clients.
 
-A test says what the next answer to POST /v1/execute is, down to its timing, and sees afterwards what was asked: what
-the real service does on its good days, and what it can only be made to do with difficulty.
+A test says what the next answer to POST /v1/execute is, down to its timing, or to another request (`pages`, `changes`),
+and sees afterwards what was asked: what the real service does on its good days, and what it can only be made to do with
+difficulty.
 """
 import json
 import select
@@ -39,7 +40,7 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def answer(self, status, body, content_type="application/json", headers=()):
-        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        raw = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(raw)))
@@ -66,11 +67,26 @@ class Handler(BaseHTTPRequestHandler):
         fake.requests.append((self.path, dict(self.headers), None))
         if fake.check_key and self.headers.get("Authorization") != f"Bearer {KEY}":
             return self.answer(401, error("unauthorized", "this key is not known"))
-        status, body = fake.pages.get(self.path, (404, error("not_found", f"there is no {self.path}")))
-        return self.answer(status, body)
+        return self.answer(*fake.pages.get(self.path, (404, error("not_found", f"there is no {self.path}"))))
+
+    def change(self):
+        """A request that a test has prepared an answer for; several answers are given one after the other."""
+        fake = self.server.fake
+        length = int(self.headers.get("Content-Length") or 0)
+        body = json.loads(self.rfile.read(length)) if length else None
+        fake.requests.append((self.path, dict(self.headers), body))
+        fake.changed.append((self.command, self.path, body))
+        if fake.check_key and self.headers.get("Authorization") != f"Bearer {KEY}":
+            return self.answer(401, error("unauthorized", "this key is not known"))
+        answers = fake.changes.get((self.command, self.path), [(404, error("not_found", f"there is no {self.path}"))])
+        return self.answer(*(answers.pop(0) if len(answers) > 1 else answers[0]))
+
+    do_PUT = do_DELETE = change
 
     def do_POST(self):
         fake = self.server.fake
+        if self.path != "/v1/execute":
+            return self.change()
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         fake.requests.append((self.path, dict(self.headers), body))
         if fake.check_key and self.headers.get("Authorization") != f"Bearer {KEY}":
@@ -104,6 +120,7 @@ class Handler(BaseHTTPRequestHandler):
 class FakeApi:
     def __init__(self):
         self.requests, self.pages, self.check_key = [], {}, True
+        self.changes, self.changed = {}, []  # {(method, path): [(status, body), ...]}, [(method, path, body), ...]
         self.gone = threading.Event()  # a client went away before its answer was whole
         self.on_execute = lambda handler, body: handler.answer(500, error("internal", "the test gave no answer"))
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
