@@ -22,6 +22,11 @@ void banner_print(const struct config *config, const char *address, bool key_giv
         print_callable(address);
         if (key_given)
                 printf("\nThe admin key is the value of SANDBOX_ADMIN_KEY.");
+        if (config_console(config) != CONSOLE_OFF) {
+                printf("\nConsole: http://");
+                print_callable(address);
+                printf("/console/");
+        }
         printf("\nTry it:\n  curl -H \"Authorization: Bearer ");
         if (key_given)
                 printf("$SANDBOX_ADMIN_KEY");

@@ -1,4 +1,5 @@
 """What the documentation names exists: links, paths, settings, routes, metrics, errors, the service's own words."""
+import json
 import re
 import subprocess
 
@@ -218,6 +219,16 @@ def test_every_folder_of_tests_is_documented():
 def test_every_decision_is_listed():
     names = {path.name for path in (REPOSITORY / "docs" / "decisions").glob("[0-9]*.md")}
     assert names and names == set(re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", text_of("docs/decisions/README.md")))
+
+
+def test_every_package_of_the_console_has_its_licence_named():
+    lock = json.loads(pages.read("web/package-lock.json"))["packages"]
+    names = {path.rsplit("node_modules/", 1)[1] for path in lock if path} - {"esbuild"}
+    names = {name for name in names if not name.startswith("@esbuild/")}
+    table = section(text_of("docs/licences.md"), "## In the Console")
+    named = {name.strip() for row in re.findall(r"^\| ([^|]+) \|", table, re.M) for name in row.split(",")} - {"package", "---"}
+    assert named == names
+    assert {entry["license"] for path, entry in lock.items() if path} == {"MIT"}
 
 
 def test_every_page_of_docs_is_linked_from_the_readme():
