@@ -82,6 +82,8 @@ static char *find_url(struct cli *cli) {
 /* Into cli->key_option, as if it had been given there. */
 static int find_key(struct cli *cli) {
         const char *given = variable("SANDBOX_KEY");
+        if (!cli->key_option && given)
+                say_note(cli, "the key is that of SANDBOX_KEY, and what standard input may hold is not read");
         if (!cli->key_option)
                 cli->key_option = given ? strdup(given) : read_secret(cli);
         if (interrupt_caught())
@@ -115,6 +117,8 @@ static int keep(struct cli *cli, bool is_admin) {
                 return say_error(cli, EX_CANTCREAT, "%s", e.message);
         say_note(cli, "logged in at %s with %s key; it is kept in %s", url, is_admin ? "an admin" : "a project's",
                  path ? path : "?");
+        if (variable("SANDBOX_URL") || variable("SANDBOX_KEY"))
+                say_note(cli, "SANDBOX_URL and SANDBOX_KEY go before it as long as they are set");
         if (strncasecmp(url, "https:", strlen("https:")) != 0 && !http_url_is_loopback(url))
                 say_note(cli, "warning: this address is not encrypted (https): others in the network can read the key");
         return EXIT_SUCCESS;

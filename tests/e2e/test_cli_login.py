@@ -71,8 +71,10 @@ def test_the_key_from_standard_input(fake, cli, home):
 
 
 def test_address_and_key_from_the_environment(fake, cli, home):
-    assert cli("login", SANDBOX_URL=fake.url, SANDBOX_KEY=KEY).code == 0
-    assert json.loads(kept(home).read_text()) == {"url": fake.url, "key": KEY}
+    result = cli("login", SANDBOX_URL=fake.url, SANDBOX_KEY=KEY, given=b"sbx_another\n")
+    assert result.code == 0 and json.loads(kept(home).read_text()) == {"url": fake.url, "key": KEY}
+    assert "the key is that of SANDBOX_KEY" in result.stderr, "nobody is told that the pipe was not read"
+    assert "go before it as long as they are set" in result.stderr
 
 
 def test_a_second_login_keeps_the_address(fake, cli, home):
