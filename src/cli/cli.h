@@ -37,5 +37,6 @@ struct cli {
 
         struct terminal_stream out, err; /* standard output and standard error */
         struct http_client *client;      /* made when first used: service.h */
-        const struct command *command;   /* the one that runs: command.h */
+        const struct command *program;   /* the group of all commands: command.h */
+        const struct command *command;   /* the one that runs */
 };

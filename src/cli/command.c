@@ -31,7 +31,8 @@ void command_print_help(const struct command *command, const char *path, FILE *o
         if (command->children) {
                 fprintf(out, "\nCommands:\n");
                 for (size_t i = 0; i < command->children_count; i++)
-                        print_child(command->children[i]->name, command->children[i]->summary, out);
+                        if (command->children[i]->summary)
+                                print_child(command->children[i]->name, command->children[i]->summary, out);
                 print_child("help", "explain a command", out);
         }
         if (command->options_count > 0) {
@@ -85,7 +86,7 @@ static int run_leaf(struct cli *cli, const struct command *command, const char *
 
 /* ---- groups */
 
-static const struct command *find(const struct command *group, const char *name) {
+const struct command *command_find(const struct command *group, const char *name) {
         for (size_t i = 0; i < group->children_count; i++)
                 if (strcmp(group->children[i]->name, name) == 0)
                         return group->children[i];
@@ -103,7 +104,7 @@ static int explain(struct cli *cli, const struct command *command, const char *p
                 command_print_help(command, path, cli->out.file);
                 return EXIT_SUCCESS;
         }
-        const struct command *child = find(command, argv[0]);
+        const struct command *child = command_find(command, argv[0]);
         if (!child)
                 return say_error(cli, EX_USAGE, "there is no command \"%s\" to explain (%s --help shows what there is)",
                                  argv[0], path);
@@ -126,7 +127,7 @@ static int run_group(struct cli *cli, const struct command *group, const char *p
         }
         if (strcmp(argv[first], "help") == 0)
                 return explain(cli, group, path, argc - first - 1, argv + first + 1);
-        const struct command *child = find(group, argv[first]);
+        const struct command *child = command_find(group, argv[first]);
         if (!child)
                 return say_error(cli, EX_USAGE, "\"%s\" is not a command of %s (%s --help lists them)", argv[first],
                                  path, path);

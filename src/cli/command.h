@@ -17,7 +17,7 @@
 
 struct command {
         const char *name;
-        const char *summary;     /* one line, for the list of commands */
+        const char *summary;     /* one line, for the list of commands; NULL: it is not listed */
         const char *usage;       /* what stands after the name: "[OPTION]... [FILE]" */
         const char *description; /* paragraphs, ending in a line break */
         const char *examples;    /* lines */
@@ -51,4 +51,6 @@ extern const size_t command_common_options_count;
  * above it ("platformctl agents"); argv[0] stands for it. Every group also has a command `help`.
  */
 int command_run(struct cli *cli, const struct command *command, const char *path, int argc, char **argv);
+/* The command of that name in a group, or NULL. */
+const struct command *command_find(const struct command *group, const char *name);
 void command_print_help(const struct command *command, const char *path, FILE *out);

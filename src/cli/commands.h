@@ -10,6 +10,7 @@ extern const struct command cmd_status;
 extern const struct command cmd_doctor;
 extern const struct command cmd_environment;
 extern const struct command cmd_version;
+extern const struct command cmd_completion, cmd_complete;
 extern const struct command cmd_login;
 extern const struct command cmd_logout;
 extern const struct command cmd_projects;

@@ -18,8 +18,9 @@
 
 /* In the order in which they are listed. */
 static const struct command *const commands[] = {
-        &cmd_run,   &cmd_agents,   &cmd_conversations, &cmd_files,       &cmd_sessions, &cmd_projects, &cmd_keys,
-        &cmd_login, &cmd_logout,   &cmd_status,        &cmd_environment, &cmd_doctor,   &cmd_version,
+        &cmd_run,         &cmd_agents, &cmd_conversations, &cmd_files,   &cmd_sessions,
+        &cmd_projects,    &cmd_keys,   &cmd_login,         &cmd_logout,  &cmd_status,
+        &cmd_environment, &cmd_doctor, &cmd_completion,    &cmd_version, &cmd_complete,
 };
 
 static const struct command program = {
@@ -44,7 +45,7 @@ static void keep_standard_streams(void) {
 }
 
 int main(int argc, char **argv) {
-        struct cli cli = {0};
+        struct cli cli = {.program = &program};
         const struct option_group group = {command_common_options, command_common_options_count, &cli};
         keep_standard_streams();
         setlocale(LC_CTYPE, "");

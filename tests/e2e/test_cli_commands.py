@@ -10,7 +10,7 @@ from support.cli import Cli
 from support.fake_api import KEY, FakeApi, error
 
 COMMANDS = ("run", "agents", "conversations", "files", "sessions", "projects", "keys", "login", "logout", "status",
-            "environment", "doctor", "version")
+            "environment", "doctor", "completion", "version")
 GROUPS = {"agents": ("create", "list", "show", "delete", "env"), "agents env": ("set", "list", "unset"),
           "conversations": ("list", "show", "delete"), "files": ("list", "get"), "sessions": ("list", "end"),
           "projects": ("create", "list"), "keys": ("create", "list", "revoke")}
@@ -115,13 +115,14 @@ def examples():
     """The words of every platformctl in the examples of the help texts."""
     texts = [Cli()("help", *command.split()).stdout.decode() for command in EVERY]
     lines = {line for text in texts for line in text.partition("\nExamples:\n")[2].splitlines()}
-    return [shlex.split(piece) for line in sorted(lines) for piece in re.findall(r"platformctl ([^|;<]*)", line)]
+    return [shlex.split(piece) for line in sorted(lines) for piece in re.findall(r"platformctl ([^|;<>]*)", line)]
 
 
 def test_examples_name_what_there_is(fake):
     """They are commands with options and words that these take: each gets as far as asking the service, which here does
     not know the key, or as opening a file that is not there."""
-    tried = [words for words in examples() if words[0] not in ("doctor", "version", "help", "logout", "login")]
+    local = ("doctor", "version", "help", "logout", "login", "completion")
+    tried = [words for words in examples() if words[0] not in local]
     assert len(tried) > 20
     for words in tried:
         words = words[:words.index("--url")] if "--url" in words else words
@@ -147,6 +148,8 @@ def test_overview():
     (["status", "extra"], "status takes no argument"),
     (["environment", "extra"], "environment takes no argument"),
     (["version", "extra"], "version takes no argument"),
+    (["completion"], "something is missing"),
+    (["completion", "tcsh"], 'no completion for "tcsh": bash, zsh and fish have one'),
     (["doctor", "extra"], "doctor takes no argument"),
     (["status", "--out", "x"], "--out is not an option"),
     (["--url"], "--url needs a value"),
