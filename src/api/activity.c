@@ -48,7 +48,7 @@ static void count_time(struct histogram *histogram, double milliseconds) {
         if (milliseconds < 0)
                 return;
         for (double end = CLASS_FIRST_MS; milliseconds > end && class < CLASSES - 1; end *= CLASS_GROWTH)
-                class++;
+                class ++;
         histogram->classes[class]++;
         histogram->count++;
 }
@@ -110,8 +110,7 @@ static json_t *minute_json(const struct minute *minute, int64_t number) {
         for (size_t i = 0; i < OUTCOMES; i++) {
                 runs += minute->outcomes[i];
                 if (minute->outcomes[i])
-                        json_object_set_new(outcomes, outcome_name((enum outcome)i),
-                                            json_integer(minute->outcomes[i]));
+                        json_object_set_new(outcomes, outcome_name((enum outcome)i), json_integer(minute->outcomes[i]));
         }
         return json_pack("{s:o, s:I, s:o, s:o, s:o}", "at", time_json(number * MINUTE_MS), "runs", (json_int_t)runs,
                          "outcomes", outcomes, "start_ms", histogram_json(&minute->spans[SPAN_START]), "wall_ms",

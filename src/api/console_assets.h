@@ -13,9 +13,9 @@ struct api;
 struct http_request;
 
 struct console_asset {
-        const char *path;       /* below /console/: "index.html", "assets/main-ABCD.js" */
-        const char *media_type; /* with its charset */
-        const char *hash;       /* of the content */
+        const char *path;                  /* below /console/: "index.html", "assets/main-ABCD.js" */
+        const char *media_type;            /* with its charset */
+        const char *hash;                  /* of the content */
         const unsigned char *bytes, *gzip; /* gzip: the same, compressed; NULL where that is no smaller */
         size_t length, gzip_length;
         bool immutable; /* the path changes with the content */
@@ -24,7 +24,8 @@ struct console_asset {
 /* Ends with a path that is NULL. */
 extern const struct console_asset console_assets[];
 
-/* The file at a path below /console/, decoded; the page itself for addresses of views within it; NULL: there is none. */
+/* The file at a path below /console/, decoded; the page itself for addresses of views within it; NULL: there is none.
+ */
 const struct console_asset *console_asset_find(const char *path);
 
 /* Whether a path is the Console's, whatever is there. */

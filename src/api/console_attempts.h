@@ -1,15 +1,15 @@
 /*
  * Slowing down those who try keys: after some wrong ones, an address has to wait, longer each time.
  *
- * Runs in the api process. Pure: the clock is an argument. Addresses are those of peers, as text; behind a proxy that is
- * the proxy's for everybody, so the wait is bounded by a minute.
+ * Runs in the api process. Pure: the clock is an argument. Addresses are those of peers, as text; behind a proxy that
+ * is the proxy's for everybody, so the wait is bounded by a minute.
  */
 #pragma once
 
 #include <stdint.h>
 
-#define CONSOLE_ATTEMPTS_FREE 5      /* wrong keys that cost no waiting */
-#define CONSOLE_ATTEMPTS_WAIT_S 60   /* the longest wait */
+#define CONSOLE_ATTEMPTS_FREE 5       /* wrong keys that cost no waiting */
+#define CONSOLE_ATTEMPTS_WAIT_S 60    /* the longest wait */
 #define CONSOLE_ATTEMPTS_FORGET_S 900 /* after the last wrong key */
 
 struct console_attempts;

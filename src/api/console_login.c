@@ -170,8 +170,8 @@ bool console_still_admits(const struct console *console, const struct http_auth 
         return console_session_lives(console->sessions, &auth->session, clock_now_ns());
 }
 
-static void answer_session(struct console *console, struct http_request *request,
-                           const struct console_session *session, const struct store_key *key) {
+static void answer_session(struct console *console, struct http_request *request, const struct console_session *session,
+                           const struct store_key *key) {
         uint64_t left_ns = console_session_left_ns(console->sessions, session, clock_now_ns());
         int64_t expires_ms = (int64_t)time(NULL) * 1000 + (int64_t)(left_ns / NS_PER_MS);
         http_reply_json(request, 200,

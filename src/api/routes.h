@@ -22,7 +22,7 @@ enum route_scope {
 
 struct route {
         const char *method;
-        /* "/v1/projects/{name}": {name} stands for one part of the path, not empty; {name...} at the end for all the rest */
+        /* "/v1/projects/{name}": {name} is one part of the path, not empty; {name...} at the end is all the rest */
         const char *pattern;
         enum route_scope scope;
         http_handler_fn handle;

@@ -235,8 +235,8 @@ const struct setting config_settings[] = {
          .parse = value_parse_console,
          .initial_text = "on",
          .allowed = "on, off or https",
-         .doc = "Whether the page at /console/ is served. With https it is as well, and its cookie is sent over TLS only: "
-                "for a service that browsers reach through a proxy. (With on, that is so for requests whose "
+         .doc = "Whether the page at /console/ is served. With https it is as well, and its cookie is sent over TLS "
+                "only: for a service that browsers reach through a proxy. (With on, that is so for requests whose "
                 "X-Forwarded-Proto says https.)"},
         {.name = "CONSOLE_SESSION_SECONDS",
          .offset = AT(console_session_s),
@@ -244,7 +244,8 @@ const struct setting config_settings[] = {
          .min = 1,
          .max = 30 * DAY,
          .unit = "seconds",
-         .doc = "How long somebody who has signed in at the Console stays so. Without a request it ends after an hour."},
+         .doc = "How long somebody who has signed in at the Console stays so. Without a request it ends after an "
+                "hour."},
 
         {.group = "Log",
          .name = "LOG_LEVEL",

@@ -35,7 +35,8 @@ class Build:
         return path
 
     def run(self, path=None):
-        command = ["/usr/bin/python3", TOOL, "--source", self.source, "--work", self.work, "--code", self.code, "--data", self.data,
+        command = ["/usr/bin/python3", TOOL, "--source", self.source, "--work", self.work, "--code", self.code,
+                   "--data", self.data,
                    "--depfile", self.folder / "a.d"]
         return subprocess.run(command, capture_output=True, text=True, timeout=60,
                               env={"PATH": path or f"{self.folder}/bin:/usr/bin:/bin"})
@@ -53,8 +54,9 @@ def build(tmp_path):
 def rows(build):
     """{path: (type, bytes, gzip or None, immutable)} as the C code has it."""
     data = build.data.read_bytes()
-    found = re.findall(r'\{"([^"]+)", "([^"]+)", "([0-9a-f]{32})", BYTES \+ (\d+), (?:BYTES \+ (\d+)|NULL), (\d+), (\d+), (true|false)\}',
-                       build.code.read_text())
+    row = (r'\{"([^"]+)", "([^"]+)", "([0-9a-f]{32})", BYTES \+ (\d+), (?:BYTES \+ (\d+)|NULL), (\d+), (\d+), '
+           r'(true|false)\}')
+    found = re.findall(row, build.code.read_text())
     assert found
     part = lambda start, length: data[int(start):int(start) + int(length)]
     return {path: (kind, part(start, length), part(packed, packed_length) if packed else None, immutable == "true")
@@ -119,7 +121,8 @@ def test_what_was_built_by_hand_is_taken(build):
     assert rows(build)["index.html"][1] == b"<!doctype html>\n"
 
 
-@pytest.mark.parametrize("version, message", [("v16.20.0", "node is v16.20.0, but 18 or later is needed"), (None, "node is missing")])
+@pytest.mark.parametrize("version, message",
+                         [("v16.20.0", "node is v16.20.0, but 18 or later is needed"), (None, "node is missing")])
 def test_it_says_what_is_missing(tmp_path, version, message):
     build = Build(tmp_path, version)
     if version is None:

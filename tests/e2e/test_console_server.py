@@ -23,7 +23,8 @@ COMMON = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Frame-Options": "DENY",
 }
-NOTHING_FOREIGN = ("default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "font-src 'self'",
+NOTHING_FOREIGN = ("default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'",
+                   "font-src 'self'",
                    "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "frame-src 'none'",
                    "img-src 'self' data: blob:", "require-trusted-types-for 'script'")
 
@@ -109,8 +110,10 @@ def check_headers(response):
 
 
 @pytest.mark.parametrize("method, path, body, status", [
-    ("GET", "/console/", None, 200), ("GET", "/console/conversations/a.b:c", None, 200), ("GET", "/console/gone.js", None, 404),
-    ("GET", "/console/assets/gone.js", None, 404), ("GET", "/console/%2e%2e/x", None, 404), ("GET", "/console", None, 308),
+    ("GET", "/console/", None, 200), ("GET", "/console/conversations/a.b:c", None, 200),
+    ("GET", "/console/gone.js", None, 404),
+    ("GET", "/console/assets/gone.js", None, 404), ("GET", "/console/%2e%2e/x", None, 404),
+    ("GET", "/console", None, 308),
     ("POST", "/console/", {}, 405), ("PUT", "/console/login", {}, 405), ("GET", "/console/session", None, 401),
     ("POST", "/console/login", {"key": "wrong"}, 401), ("POST", "/console/login", {}, 400),
     ("POST", "/console/login", b"x" * 100_000, 413), ("POST", "/console/login", b"[]", 400),
@@ -184,9 +187,11 @@ def test_head_is_get_without_the_body(side):
             assert head.headers[name] == get.headers[name]
 
 
-@pytest.mark.parametrize("path", ["../etc/passwd", "..%2fetc%2fpasswd", "%2e%2e/%2e%2e/etc/passwd", "assets/../../etc/passwd",
-                                  "assets/%2e%2e%2findex.html", "./index.html", "a/../index.html", "..%5cetc", "%2fetc%2fpasswd",
-                                  "/etc/passwd", "assets//etc/passwd", "assets/%00", "assets/.git/config"])
+@pytest.mark.parametrize("path", [
+    "../etc/passwd", "..%2fetc%2fpasswd", "%2e%2e/%2e%2e/etc/passwd", "assets/../../etc/passwd",
+    "assets/%2e%2e%2findex.html", "./index.html", "a/../index.html", "..%5cetc", "%2fetc%2fpasswd", "/etc/passwd",
+    "assets//etc/passwd", "assets/%00", "assets/.git/config",
+])
 def test_paths_lead_nowhere_else(side, path):
     response = side.get("/console/" + path, key=None)
     page = side.get("/console/", key=None).body
@@ -296,11 +301,14 @@ def test_it_ends_after_its_time(make_side):
     assert not browser.is_signed_in()
 
 
-@pytest.mark.parametrize("cookie", ["{name}=", "{name}=x", "{name}={zeros}", "{name}={mine}0", "{name}={short}", "{NAME}={mine}",
-                                    "{name}={mine}; {name}={mine}", "{name}={zeros}; {name}={mine}", "x{name}={mine}", "{name} = {mine}",
-                                    "{name}=\"{mine}\""])
+@pytest.mark.parametrize("cookie", [
+    "{name}=", "{name}=x", "{name}={zeros}", "{name}={mine}0", "{name}={short}", "{NAME}={mine}",
+    "{name}={mine}; {name}={mine}", "{name}={zeros}; {name}={mine}", "x{name}={mine}", "{name} = {mine}",
+    "{name}=\"{mine}\"",
+])
 def test_cookies_that_are_none(browser, cookie):
-    text = cookie.format(name=COOKIE, NAME=COOKIE.upper(), mine=browser.cookie, zeros="0" * 64, short=browser.cookie[:-1])
+    text = cookie.format(name=COOKIE, NAME=COOKIE.upper(), mine=browser.cookie, zeros="0" * 64,
+                         short=browser.cookie[:-1])
     response = browser.get("/v1/conversations", Cookie=text)
     assert response.status == 401 and response.error["type"] == "unauthorized"
     assert browser.is_signed_in()
@@ -327,8 +335,10 @@ def test_a_key_comes_before_a_cookie(side, browser):
 
 # ---- requests that other pages make
 
-CHANGES = [("POST", "/v1/projects", {"name": "forged"}), ("PUT", "/v1/agents/forged", {}), ("DELETE", "/v1/agents/forged", None),
-           ("POST", "/v1/execute", {"code": "1"}), ("PUT", "/v1/agents/forged/env/CODE_INTERPRETER_SESSION", {"value": "true"}),
+CHANGES = [("POST", "/v1/projects", {"name": "forged"}), ("PUT", "/v1/agents/forged", {}),
+           ("DELETE", "/v1/agents/forged", None),
+           ("POST", "/v1/execute", {"code": "1"}),
+           ("PUT", "/v1/agents/forged/env/CODE_INTERPRETER_SESSION", {"value": "true"}),
            ("DELETE", "/v1/conversations/forged", None), ("DELETE", "/v1/conversations/forged/session", None),
            ("POST", "/console/logout", {})]
 
@@ -336,32 +346,38 @@ CHANGES = [("POST", "/v1/projects", {"name": "forged"}), ("PUT", "/v1/agents/for
 @pytest.mark.parametrize("method, path, body", CHANGES, ids=[f"{method} {path}" for method, path, _ in CHANGES])
 def test_a_change_needs_the_token(side, browser, method, path, body):
     other = Browser(side)
-    for token in (None, "", "0" * 64, browser.cookie, other.csrf, browser.csrf[:-1], browser.csrf + "0", browser.csrf.upper() + "x"):
+    for token in (None, "", "0" * 64, browser.cookie, other.csrf, browser.csrf[:-1], browser.csrf + "0",
+                  browser.csrf.upper() + "x"):
         headers = {} if token is None else {"X_CSRF_Token": token}
         response = browser.request(method, path, body, csrf=False, **headers)
-        assert response.status == 403 and response.error["type"] == "forbidden" and response.error["param"] == "X-CSRF-Token"
+        assert response.status == 403 and response.error["type"] == "forbidden"
+        assert response.error["param"] == "X-CSRF-Token"
     assert browser.is_signed_in()
     assert side.get("/v1/agents/forged").status == side.get("/v1/projects/forged").status == 404
 
 
 def test_with_the_token_changes_are_made(side, browser):
     name = "p-" + uuid.uuid4().hex[:12]
-    assert browser.request("POST", "/v1/projects", {"name": name}, Origin=own(side), Sec_Fetch_Site="same-origin").status == 201
+    assert browser.request("POST", "/v1/projects", {"name": name}, Origin=own(side),
+                           Sec_Fetch_Site="same-origin").status == 201
     key = browser.request("POST", f"/v1/projects/{name}/keys", {"label": "new"})
     assert key.status == 201 and side.get("/v1/conversations", key=key.json["key"]).status == 200
     assert browser.request("POST", "/v1/execute", {"code": "1"}).status == 200
 
 
-FOREIGN = [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "https://127.0.0.1.evil.example"}, {"Origin": "http://127.0.0.1:1"},
+FOREIGN = [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "https://127.0.0.1.evil.example"},
+           {"Origin": "http://127.0.0.1:1"},
            {"Origin": "http://127.0.0.1"}, {"Sec_Fetch_Site": "cross-site"}, {"Sec_Fetch_Site": "same-site"},
-           {"Origin": "OWN", "Sec_Fetch_Site": "cross-site"}, {"Origin": "http://evil.example", "Sec_Fetch_Site": "same-origin"},
+           {"Origin": "OWN", "Sec_Fetch_Site": "cross-site"},
+           {"Origin": "http://evil.example", "Sec_Fetch_Site": "same-origin"},
            {"Origin": "OWN", "X_Forwarded_Proto": "https"}]
 
 
 @pytest.mark.parametrize("headers", FOREIGN, ids=[" ".join(headers.values()) for headers in FOREIGN])
 def test_a_page_of_another_origin_gets_nothing(side, browser, headers):
     headers = {name: value.replace("OWN", own(side)) for name, value in headers.items()}
-    requests = [("GET", "/v1/conversations", None), ("POST", "/v1/execute", {"code": "1"}), ("GET", "/console/session", None),
+    requests = [("GET", "/v1/conversations", None), ("POST", "/v1/execute", {"code": "1"}),
+                ("GET", "/console/session", None),
                 ("POST", "/console/logout", {}), ("GET", "/v1/events", None), ("GET", "/v1/status", None)]
     for method, path, body in requests:
         response = browser.request(method, path, body, **headers)
@@ -372,7 +388,8 @@ def test_a_page_of_another_origin_gets_nothing(side, browser, headers):
 
 
 def test_our_own_pages_and_people_are_let_in(side, browser):
-    for headers in ({"Origin": own(side)}, {"Sec_Fetch_Site": "same-origin"}, {"Origin": own(side), "Sec_Fetch_Site": "same-origin"},
+    for headers in ({"Origin": own(side)}, {"Sec_Fetch_Site": "same-origin"},
+                    {"Origin": own(side), "Sec_Fetch_Site": "same-origin"},
                     {"Origin": own(side).replace("http:", "https:"), "X_Forwarded_Proto": "https"}):
         assert browser.get("/v1/conversations", **headers).status == 200
         assert browser.request("PUT", "/v1/agents/mine", {}, **headers).status in (200, 201)
@@ -399,9 +416,11 @@ def test_wrong_keys_are_slowed_down(make_side):
     side = make_side()
     for number in range(5):
         response = sign_in(side, f"wrong-{number}")
-        assert response.status == 401 and response.error["type"] == "unauthorized" and "Set-Cookie" not in response.headers
+        assert response.status == 401 and response.error["type"] == "unauthorized"
+        assert "Set-Cookie" not in response.headers
     response = sign_in(side, "wrong")
-    assert response.status == 429 and response.error["type"] == "rate_limited" and response.headers["Retry-After"] == "1"
+    assert response.status == 429 and response.error["type"] == "rate_limited"
+    assert response.headers["Retry-After"] == "1"
     assert sign_in(side, KEY).status == 429  # whether it is right is not said
     # Other addresses do not wait, and neither do those who have signed in, or use a key.
     assert sign_in_from("127.0.0.9", side, KEY).status == 200
@@ -433,7 +452,8 @@ def test_keys_that_are_wrong(make_side, key):
     assert response.status == 401 and response.error["param"] == "key" and "Set-Cookie" not in response.headers
 
 
-@pytest.mark.parametrize("body", [{"key": 5}, {"key": None}, {"key": KEY, "more": 1}, {"KEY": KEY}, {"key": KEY + "\0"}])
+@pytest.mark.parametrize("body",
+                         [{"key": 5}, {"key": None}, {"key": KEY, "more": 1}, {"KEY": KEY}, {"key": KEY + "\0"}])
 def test_bodies_that_are_wrong(side, body):
     response = side.request("POST", "/console/login", body, key=None)
     assert response.status == 400 and "Set-Cookie" not in response.headers and KEY not in response.body.decode()
@@ -443,7 +463,8 @@ def test_bodies_that_are_wrong(side, body):
 
 def listen(browser, path, **headers):
     connection = browser.side.connect(timeout=30)
-    connection.request("GET", path, headers={"Cookie": f"{COOKIE}={browser.cookie}", "Accept": "text/event-stream", **headers})
+    connection.request("GET", path,
+                       headers={"Cookie": f"{COOKIE}={browser.cookie}", "Accept": "text/event-stream", **headers})
     return connection, connection.getresponse()
 
 
@@ -504,7 +525,8 @@ def test_no_secret_in_replies_or_the_log(make_side, tmp_path):
         seen.append(side.request("POST", "/console/login", b'{"key": "' + wrong.encode() + b'", "key": 1}', key=None))
         seen.append(side.request("POST", "/console/login", b'{"key": ' + wrong.encode(), key=None))
         seen.append(side.request("POST", "/console/login", {wrong: 1, "key": wrong}, key=None))
-        seen += [browser.get(path) for path in ("/console/", "/console/session", "/v1/status", "/v1/conversations", "/metrics",
+        seen += [browser.get(path) for path in ("/console/", "/console/session", "/v1/status", "/v1/conversations",
+                                                "/metrics",
                                                 "/console/conversations/x", "/v1/projects/default/keys")]
         seen.append(browser.request("PUT", "/v1/agents/a", {}))
         seen.append(browser.request("POST", "/console/logout"))
@@ -543,7 +565,8 @@ def test_a_run_from_the_page_is_counted(service):
     for span in ("queue_ms", "start_ms", "wall_ms"):
         assert 0 <= after["latency"][span]["p50"] <= after["latency"][span]["p95"] <= after["latency"][span]["p99"]
     assert browser.request("POST", "/console/logout").status == 204
-    assert browser.cookie not in service.log() and browser.csrf not in service.log() and service.key not in service.log()
+    log = service.log()
+    assert browser.cookie not in log and browser.csrf not in log and service.key not in log
 
 
 def test_conversations_are_searched(http_side, http_project):

@@ -30,17 +30,29 @@ static void has_its_files(void **state) {
 }
 
 static void views_are_the_page(void **state) {
-        static const char *const views[] = {"", "conversations", "conversations/", "conversations/a.b:c-d_e", "status", "a/b/c",
-                                            "login"};
+        static const char *const views[] = {"",       "conversations", "conversations/", "conversations/a.b:c-d_e",
+                                            "status", "a/b/c",         "login"};
         (void)state;
         for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++)
                 assert_ptr_equal(find(views[i]), find("index.html"));
 }
 
 static void nothing_else_is_there(void **state) {
-        static const char *const paths[] = {"assets/", "assets/gone.js", "assets/x", "assets/../index.html", "gone.js", "favicon.ico",
-                                            "..", ".", "a/..", "../etc/passwd", "a/../b", "a/./b", "../../../../etc/shadow",
-                                            "index.html~x.y", ".git/../config"};
+        static const char *const paths[] = {"assets/",
+                                            "assets/gone.js",
+                                            "assets/x",
+                                            "assets/../index.html",
+                                            "gone.js",
+                                            "favicon.ico",
+                                            "..",
+                                            ".",
+                                            "a/..",
+                                            "../etc/passwd",
+                                            "a/../b",
+                                            "a/./b",
+                                            "../../../../etc/shadow",
+                                            "index.html~x.y",
+                                            ".git/../config"};
         (void)state;
         for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
                 if (find(paths[i]))
@@ -50,7 +62,8 @@ static void nothing_else_is_there(void **state) {
 static void knows_its_paths(void **state) {
         (void)state;
         assert_true(console_owns("/console") && console_owns("/console/") && console_owns("/console/x"));
-        assert_false(console_owns("/consolex") || console_owns("/v1/console") || console_owns("/") || console_owns("/consol"));
+        assert_false(console_owns("/consolex") || console_owns("/v1/console") || console_owns("/") ||
+                     console_owns("/consol"));
 }
 
 int main(void) {

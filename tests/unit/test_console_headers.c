@@ -62,7 +62,7 @@ static void believes_browsers_about_sites(void **state) {
         static const struct origin_row rows[] = {
                 {{NULL, NULL, "h", NULL}, true, true}, /* no browser */
                 {{NULL, "same-origin", "h", NULL}, true, true},
-                {{NULL, "none", "h", NULL}, false, true}, /* typed by a person */
+                {{NULL, "none", "h", NULL}, false, true},       /* typed by a person */
                 {{NULL, "same-site", "h", NULL}, false, false}, /* another port of this host */
                 {{NULL, "cross-site", "h", NULL}, false, false},
                 {{NULL, "", "h", NULL}, false, false},
@@ -124,10 +124,11 @@ static void knows_forwarded_https(void **state) {
 }
 
 static void knows_who_takes_gzip(void **state) {
-        static const char *const yes[] = {"gzip",  "deflate, gzip", "GZIP;q=0.5", "br;q=1.0, gzip;q=0.8, *;q=0.1", "*",
+        static const char *const yes[] = {"gzip",  "deflate, gzip", "GZIP;q=0.5",  "br;q=1.0, gzip;q=0.8, *;q=0.1", "*",
                                           "gzip;", "gzip ; q=1",    "br, *;q=0.5", "identity;q=0.5, gzip;q=0.001"};
-        static const char *const no[] = {"",     "br",     "identity", "gzip;q=0",   "gzip; q=0.000", "gzipped",
-                                         "*;q=0", "x-gzip", "*, gzip;q=0", "gzip ;Q=0", "gzi"};
+        static const char *const no[] = {"",        "br",    "identity", "gzip;q=0",    "gzip; q=0.000",
+                                         "gzipped", "*;q=0", "x-gzip",   "*, gzip;q=0", "gzip ;Q=0",
+                                         "gzi"};
         (void)state;
         assert_false(encoding_allows_gzip(NULL));
         for (size_t i = 0; i < COUNT(yes); i++)

@@ -107,7 +107,8 @@ static void ends_alone_or_with_its_key(void **state) {
 }
 
 static void a_key_has_so_many(void **state) {
-        char first[CONSOLE_TOKEN_TEXT], second[CONSOLE_TOKEN_TEXT], others[CONSOLE_TOKEN_TEXT], token[CONSOLE_TOKEN_TEXT];
+        char first[CONSOLE_TOKEN_TEXT], second[CONSOLE_TOKEN_TEXT], others[CONSOLE_TOKEN_TEXT],
+                token[CONSOLE_TOKEN_TEXT];
         (void)state;
         start(2, START - 1, others);
         start(1, START, first);
