@@ -202,9 +202,20 @@ static void refuse_key(struct console *console, struct http_request *request) {
         http_reply_error(request, HTTP_UNAUTHORIZED, "key", "This key is unknown, or was revoked.");
 }
 
+/* The browser forgets the cookie that it has, so nobody should be able to use that any more. */
+static void end_the_one_before(struct console *console, struct http_request *request) {
+        char token[CONSOLE_TOKEN_TEXT];
+        const struct console_session *session =
+                read_cookie(request, token) ? console_session_find(console->sessions, token, clock_now_ns()) : NULL;
+        explicit_bzero(token, sizeof(token));
+        if (session)
+                console_session_end(console->sessions, session);
+}
+
 static void sign_in(struct console *console, struct http_request *request, const struct store_key *key) {
         const struct console_session *session;
         char token[CONSOLE_TOKEN_TEXT];
+        end_the_one_before(console, request);
         if (console_session_start(console->sessions, &key->hash, clock_now_ns(), token, &session) < 0) {
                 http_reply_error(request, HTTP_INTERNAL, NULL, "The service could not begin a session.");
                 return;

@@ -278,6 +278,14 @@ def test_signing_out_ends_it(browser):
     assert browser.request("POST", "/console/logout").status == 204
 
 
+def test_signing_in_again_ends_the_session_before(side):
+    first, bystander = Browser(side), Browser(side)
+    assert sign_in(side, "wrong", Cookie=f"{COOKIE}={first.cookie}").status == 401 and first.is_signed_in()
+    again = Browser(side, Cookie=f"{COOKIE}={first.cookie}")
+    assert again.is_signed_in() and bystander.is_signed_in() and not first.is_signed_in()
+    assert again.cookie != first.cookie and again.csrf != first.csrf
+
+
 def test_a_revoked_key_ends_its_sessions(side):
     name, key = side.new_project()
     (listed,) = side.get(f"/v1/projects/{name}/keys").json["keys"]

@@ -188,6 +188,26 @@ static void test_environment(void **state) {
         config_deinit(&config);
 }
 
+static void test_the_console_is_one_of_three(void **state) {
+        static const struct {
+                const char *text;
+                enum config_console mode;
+        } rows[] = {{"", CONSOLE_ON}, {"on", CONSOLE_ON}, {"off", CONSOLE_OFF}, {"https", CONSOLE_HTTPS}};
+        struct config config;
+        struct err e;
+        (void)state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                setenv("SANDBOX_CONSOLE", rows[i].text, 1);
+                load(&config);
+                assert_int_equal(config_console(&config), rows[i].mode);
+                config_deinit(&config);
+        }
+        setenv("SANDBOX_CONSOLE", "ON", 1);
+        assert_int_equal(config_load(&config, &e), -EINVAL);
+        assert_non_null(strstr(e.message, "on, off or https"));
+        unsetenv("SANDBOX_CONSOLE");
+}
+
 static void test_every_number_at_its_bounds(void **state) {
         (void)state;
         for (size_t i = 0; i < config_settings_count; i++) {
@@ -482,6 +502,7 @@ int main(void) {
                 cmocka_unit_test_setup(test_places_in_a_build_folder, start),
                 cmocka_unit_test_setup(test_max_concurrent_follows_the_cpus, start),
                 cmocka_unit_test_setup(test_environment, start),
+                cmocka_unit_test_setup(test_the_console_is_one_of_three, start),
                 cmocka_unit_test_setup(test_every_number_at_its_bounds, start),
                 cmocka_unit_test_setup(test_what_is_no_number, start),
                 cmocka_unit_test_setup(test_unknown_names, start),
