@@ -66,8 +66,8 @@ static bool names_host(const char *origin, const char *host, const char *scheme)
         if (!host || (scheme && https != forwarded_is_https(scheme)))
                 return false;
         const char *given = origin + strlen(https ? "https://" : "http://"), *port = https ? ":443" : ":80";
-        size_t length = without_port(given, port);
-        return length > 0 && length == without_port(host, port) && strncasecmp(given, host, length) == 0;
+        size_t length = without_port(host, port);
+        return length > 0 && length == strlen(given) && strncasecmp(given, host, length) == 0;
 }
 
 bool origin_is_own(const struct origin *origin, bool navigates) {

@@ -91,6 +91,8 @@ static void compares_origins_with_the_host(void **state) {
                 {{"http://h", NULL, "h", "https"}, false, false},
                 {{"https://h", NULL, "h", "http"}, false, false},
                 {{"http://h:443", NULL, "h", NULL}, false, false},
+                {{"http://h:80", NULL, "h", NULL}, false, false}, /* no browser writes that */
+                {{"http://h:8080:80", NULL, "h:8080", NULL}, false, false},
                 {{"https://h:80", NULL, "h", NULL}, false, false},
                 {{"http://h:8081", NULL, "h:8080", NULL}, false, false},
                 {{"http://h", NULL, "h:8080", NULL}, false, false},
