@@ -125,11 +125,12 @@ export function OutcomeChart({minutes}: {minutes: Minute[]}) {
   );
 }
 
-export function Meter({value, most, label}: {value: number; most: number; label: string}) {
+/** `scarce`: a full one means that there is no room. */
+export function Meter({value, most, label, scarce}: {value: number; most: number; label: string; scarce: boolean}) {
   return (
     <svg class="meter" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label={label}>
       <rect class="track" width="100" height="6" rx="3" />
-      <rect class={value >= most ? 'fill-warn' : 'fill-accent'} width={most > 0 ? Math.min(100, (100 * value) / most) : 0} height="6" rx="3" />
+      <rect class={scarce && value >= most ? 'fill-warn' : 'fill-accent'} width={most > 0 ? Math.min(100, (100 * value) / most) : 0} height="6" rx="3" />
     </svg>
   );
 }

@@ -26,6 +26,34 @@ const errorLine = StateField.define<DecorationSet>({
   provide: field => EditorView.decorations.from(field),
 });
 
+// The editor lives in a shadow root: there it brings its style as an object, where in the page itself it would make a
+// <style> element, which the page's policy forbids. Names of colours reach in from outside.
+const STYLE = `
+.cm-editor { height: 100%; min-height: 16rem; font-size: 0.87rem; background: transparent; border-radius: 0 0 10px 10px; }
+.cm-editor.cm-focused { outline: 2px solid var(--accent); outline-offset: -2px; }
+.cm-editor .cm-scroller { font-family: var(--mono); line-height: 1.55; }
+.cm-editor .cm-gutters { background: transparent; border: 0; color: var(--quiet); }
+.cm-editor .cm-lineNumbers .cm-gutterElement { padding: 0 0.6rem 0 1rem; }
+.cm-editor .cm-activeLine, .cm-editor .cm-activeLineGutter { background: color-mix(in srgb, var(--ink) 4%, transparent); color: inherit; }
+.cm-editor .cm-content { caret-color: var(--ink); padding: 0.6rem 0; }
+.cm-editor .cm-cursor { border-left-color: var(--ink); }
+.cm-editor.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-editor .cm-selectionBackground { background: color-mix(in srgb, var(--accent) 28%, transparent); }
+.cm-editor .cm-line.cm-error-line { background: var(--bad-soft); box-shadow: inset 3px 0 0 var(--bad); }
+.tok-keyword, .tok-operatorKeyword, .tok-bool { color: var(--k-keyword); }
+.tok-string, .tok-string2 { color: var(--k-string); }
+.tok-number, .tok-literal { color: var(--k-number); }
+.tok-comment { color: var(--k-comment); font-style: italic; }
+.tok-definition, .tok-className, .tok-macroName, .tok-meta { color: var(--k-name); }
+`;
+
+function shadowOf(parent: HTMLElement): ShadowRoot {
+  const root = parent.attachShadow({mode: 'open'});
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(STYLE);
+  root.adoptedStyleSheets = [sheet];
+  return root;
+}
+
 export interface Editor {
   text(): string;
   markLine(line: number | null): void;
@@ -35,15 +63,17 @@ export interface Editor {
 
 export function makeEditor(parent: HTMLElement, text: string, onRun: () => void, onChange: (text: string) => void): Editor {
   const run = Prec.highest(keymap.of([{key: 'Mod-Enter', run: () => { onRun(); return true; }}]));
+  const root = shadowOf(parent);
   const view = new EditorView({
-    parent,
+    parent: root,
+    root,
     state: EditorState.create({
       doc: text,
       extensions: [
         run, lineNumbers(), history(), drawSelection(), highlightActiveLine(), highlightSpecialChars(), bracketMatching(),
         indentOnInput(), indentUnit.of('    '), python(), syntaxHighlighting(classHighlighter), errorLine,
         keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
-        EditorView.contentAttributes.of({'aria-label': 'Python code', 'aria-describedby': 'editor-help'}),
+        EditorView.contentAttributes.of({'aria-label': 'Python code. Control and Enter runs it; Escape, then Tab leaves the editor.'}),
         EditorView.updateListener.of(update => { if (update.docChanged) onChange(update.state.doc.toString()); }),
       ],
     }),

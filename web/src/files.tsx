@@ -65,7 +65,7 @@ function TableFile({file}: {file: KeptFile}) {
   if (text !== null)
     table = parseCsv(text, separatorOf(text, file.media_type), 1 + (more ? ROWS_MORE : ROWS_FIRST), file.size <= PREVIEW_BYTES);
   const [head = [], ...body] = table?.rows ?? [];
-  const label = `First rows of ${visibleLine(file.name)}`;
+  const label = `First rows of ${visibleLine(file.name)}, ${file.file_id}`;
   return (
     <div class="file">
       <About file={file} icon="table" />
@@ -97,7 +97,7 @@ function OtherFile({file}: {file: KeptFile}) {
   const {text, problem} = useText(file, SHOW_BYTES, open);
   const isSvg = file.media_type === 'image/svg+xml', isPage = isSvg || file.media_type === 'text/html';
   const fits = file.size <= SHOW_BYTES || !isPage;
-  const title = `Content of ${visibleLine(file.name)}`;
+  const title = `Content of ${visibleLine(file.name)}, ${file.file_id}`;
   return (
     <div class="file">
       <About file={file} icon="file">

@@ -14,8 +14,8 @@ function firstPart(text: string): string {
   return text.slice(0, Math.min(at + 1, TEXT_FIRST));
 }
 
-export function Output({text, label, name, truncated, bad}:
-                       {text: string; label: string; name: string; truncated: boolean; bad?: boolean}) {
+export function Output({text, label, title, name, truncated, bad}:
+                       {text: string; label: string; title: string; name: string; truncated: boolean; bad?: boolean}) {
   const [whole, setWhole] = useState(false);
   if (!text) return null;
   const first = firstPart(text);
@@ -24,7 +24,7 @@ export function Output({text, label, name, truncated, bad}:
   return (
     <section class={bad ? 'output bad' : 'output'}>
       <h3>{label}</h3>
-      <pre tabIndex={0} role="region" aria-label={label}><Ansi text={shown} /></pre>
+      <pre tabIndex={0} role="region" aria-label={`${label} of ${title}`}><Ansi text={shown} /></pre>
       {(rest > 0 || truncated) && (
         <div class="output-foot">
           {rest > 0 && !whole && <button type="button" class="more" onClick={() => setWhole(true)}>Show all, {bytes(text.length)}</button>}

@@ -53,8 +53,8 @@ export function RunBody({reply, title, withCode}: {reply: Reply; title: string; 
     <div class="run-body">
       {reply.session?.message && <p class="notice"><Icon name="warning" />{visible(reply.session.message)}</p>}
       {withCode && reply.code !== undefined && <Code code={reply.code} error={error} label={`Code of ${title}`} />}
-      <Output text={reply.stdout} label="Output" name={reply.run_id + '-output'} truncated={reply.stdout_truncated} />
-      <Output text={reply.stderr} label={failed ? 'Error' : 'Error output'} bad={failed} name={reply.run_id + '-errors'} truncated={reply.stderr_truncated} />
+      <Output text={reply.stdout} label="Output" title={title} name={reply.run_id + '-output'} truncated={reply.stdout_truncated} />
+      <Output text={reply.stderr} label={failed ? 'Error' : 'Error output'} title={title} bad={failed} name={reply.run_id + '-errors'} truncated={reply.stderr_truncated} />
       {reply.results.map((map, index) => <Result map={map} number={index + 1} run={title} />)}
       <Files reply={reply} />
       {reply.hint && <p class="hint">{visible(reply.hint)}</p>}

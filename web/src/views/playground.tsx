@@ -119,8 +119,8 @@ function useRunner(onDone: (reply: Reply) => void) {
 function LiveOutput({live}: {live: Live}) {
   return (
     <div class="run-body">
-      <Output text={live.stdout} label="Output" name="output" truncated={false} />
-      <Output text={live.stderr} label="Error output" name="errors" truncated={false} />
+      <Output text={live.stdout} label="Output" title="this run" name="output" truncated={false} />
+      <Output text={live.stderr} label="Error output" title="this run" name="errors" truncated={false} />
       {live.results.map((map, index) => <Result map={map} number={index + 1} run="this run" />)}
     </div>
   );
@@ -269,11 +269,10 @@ export function Playground() {
       </p>
       <div class="panes">
         <section class="pane" aria-label="Code">
-          <div class="pane-head"><h2>Code</h2><span id="editor-help" class="quiet">Ctrl or ⌘ + Enter runs it. Escape, then Tab leaves the editor.</span></div>
-          <div class="pane-body editor" ref={place}>
-            {!ready && problem == null && <Loading what="Opening the editor" />}
-            {problem != null && <Problem problem={problem} />}
-          </div>
+          <div class="pane-head"><h2>Code</h2><span class="quiet editor-help"><kbd>Ctrl</kbd> <kbd>Enter</kbd> runs it</span></div>
+          {!ready && problem == null && <Loading what="Opening the editor" />}
+          {problem != null && <Problem problem={problem} />}
+          <div class="pane-body editor" ref={place} />
         </section>
         <Result_ phase={phase} />
       </div>

@@ -22,15 +22,15 @@ function Cards({status}: {status: Status}) {
   return (
     <div class="cards">
       <Card title="Warm pool" value={`${pool.parked} of ${pool.target}`} unit="sandboxes wait">
-        <Meter value={pool.parked} most={Math.max(pool.target, pool.parked)} label={`${pool.parked} of ${pool.target} sandboxes are waiting`} />
+        <Meter value={pool.parked} most={Math.max(pool.target, pool.parked)} scarce={false} label={`${pool.parked} of ${pool.target} sandboxes are waiting`} />
         <p class="quiet">{pool.creating ? `${pool.creating} being made, ` : ''}{warm}</p>
       </Card>
       <Card title="Runs now" value={`${runs.running} of ${runs.max_concurrent}`} unit="places taken">
-        <Meter value={runs.running} most={runs.max_concurrent} label={`${runs.running} of ${runs.max_concurrent} places are taken`} />
+        <Meter value={runs.running} most={runs.max_concurrent} scarce label={`${runs.running} of ${runs.max_concurrent} places are taken`} />
         <p class="quiet">{runs.queued ? `${count(runs.queued)} of ${count(runs.queue_max)} waiting` : 'none waiting'}, {count(runs.refused_total)} refused since the start</p>
       </Card>
       <Card title="Sessions" value={`${sessions.live} of ${sessions.max}`} unit="alive">
-        <Meter value={sessions.live} most={sessions.max} label={`${sessions.live} of ${sessions.max} sessions are alive`} />
+        <Meter value={sessions.live} most={sessions.max} scarce label={`${sessions.live} of ${sessions.max} sessions are alive`} />
         <p class="quiet">at most {counted(sessions.per_project_max, 'session')} a project</p>
       </Card>
       <Card title="Service" value={status.stopping ? 'Stopping' : status.ready ? 'Ready' : 'Starting'} unit="">
