@@ -47,7 +47,7 @@ export function Code({code, error, label}: {code: string; error: RunError | null
   const cut = !whole && lines.length > first + 5;
   return (
     <div class="code-box">
-      <pre class="code" tabIndex={0} role="region" aria-label={label}>
+      <pre class="code" tabIndex={0} role="group" aria-label={label}>
         <code>{(cut ? lines.slice(0, first) : lines).map((line, index) => <Line pieces={line} error={error} number={index + 1} />)}</code>
       </pre>
       {cut && <button type="button" class="more" onClick={() => setWhole(true)}>Show all {count(lines.length)} lines</button>}

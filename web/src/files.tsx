@@ -65,7 +65,7 @@ function TableFile({file}: {file: KeptFile}) {
   if (text !== null)
     table = parseCsv(text, separatorOf(text, file.media_type), 1 + (more ? ROWS_MORE : ROWS_FIRST), file.size <= PREVIEW_BYTES);
   const [head = [], ...body] = table?.rows ?? [];
-  const label = `First rows of ${visibleLine(file.name)}, ${file.file_id}`;
+  const label = `First rows of ${visibleLine(file.name)}`;
   return (
     <div class="file">
       <About file={file} icon="table" />
@@ -97,7 +97,7 @@ function OtherFile({file}: {file: KeptFile}) {
   const {text, problem} = useText(file, SHOW_BYTES, open);
   const isSvg = file.media_type === 'image/svg+xml', isPage = isSvg || file.media_type === 'text/html';
   const fits = file.size <= SHOW_BYTES || !isPage;
-  const title = `Content of ${visibleLine(file.name)}, ${file.file_id}`;
+  const title = `Content of ${visibleLine(file.name)}`;
   return (
     <div class="file">
       <About file={file} icon="file">
@@ -107,7 +107,7 @@ function OtherFile({file}: {file: KeptFile}) {
       {open && problem != null && <Gone problem={problem} />}
       {open && text === null && problem == null && <Loading what="Reading it" />}
       {open && text !== null && isPage && <SealedFrame content={text} kind={isSvg ? 'svg' : 'html'} title={title} />}
-      {open && text !== null && !isPage && <pre class="file-text" tabIndex={0} role="region" aria-label={title}>{visible(text)}</pre>}
+      {open && text !== null && !isPage && <pre class="file-text" tabIndex={0} role="group" aria-label={title}>{visible(text)}</pre>}
     </div>
   );
 }

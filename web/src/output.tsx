@@ -24,7 +24,7 @@ export function Output({text, label, title, name, truncated, bad}:
   return (
     <section class={bad ? 'output bad' : 'output'}>
       <h3>{label}</h3>
-      <pre tabIndex={0} role="region" aria-label={`${label} of ${title}`}><Ansi text={shown} /></pre>
+      <pre tabIndex={0} role="group" aria-label={`${label} of ${title}`}><Ansi text={shown} /></pre>
       {(rest > 0 || truncated) && (
         <div class="output-foot">
           {rest > 0 && !whole && <button type="button" class="more" onClick={() => setWhole(true)}>Show all, {bytes(text.length)}</button>}

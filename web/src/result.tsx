@@ -49,7 +49,7 @@ function Html({html, plain, title}: {html: string; plain: string | null; title: 
   return (
     <section class="value">
       <h3>Value</h3>
-      {plain !== null && <pre tabIndex={0} role="region" aria-label={title}>{visible(plain.slice(0, TEXT_MAX))}</pre>}
+      {plain !== null && <pre tabIndex={0} role="group" aria-label={title}>{visible(plain.slice(0, TEXT_MAX))}</pre>}
       {open
         ? <SealedFrame content={html} kind="html" title={title} />
         : <button type="button" class="more" onClick={() => setOpen(true)}>Show as a page</button>}
@@ -75,7 +75,7 @@ export function Result({map, number, run}: {map: MimeMap; number: number; run: s
   return (
     <section class="value">
       <h3>Value</h3>
-      <pre tabIndex={0} role="region" aria-label={title}>{visible(text.slice(0, TEXT_MAX))}{text.length > TEXT_MAX && ' …'}</pre>
+      <pre tabIndex={0} role="group" aria-label={title}>{visible(text.slice(0, TEXT_MAX))}{text.length > TEXT_MAX && ' …'}</pre>
     </section>
   );
 }

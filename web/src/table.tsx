@@ -6,7 +6,7 @@ const cellText = (text: string) => visible(text.length > 500 ? text.slice(0, 500
 
 export function DataTable({head, body, label}: {head: string[][]; body: {text: string; header?: boolean}[][]; label: string}) {
   return (
-    <div class="table-box" tabIndex={0} role="region" aria-label={label}>
+    <div class="table-box" tabIndex={0} role="group" aria-label={label}>
       <table>
         {head.length > 0 && (
           <thead>
