@@ -89,7 +89,7 @@ function View({parts, session}: {parts: string[]; session: Session}) {
   if (name === 'agents') return <Agents key={id ?? ''} name={id} />;
   if (name === 'projects' && session.is_admin) return <Projects key={id ?? ''} name={id} />;
   return (
-    <Empty icon="search" title="There is no such page">
+    <Empty icon="search" title="There is no such page" page>
       <Link to="/conversations">Go to the conversations</Link>
     </Empty>
   );

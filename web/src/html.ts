@@ -54,10 +54,14 @@ const ALLOWED = new Set(['HTML', 'HEAD', 'BODY', 'DIV', 'STYLE', 'TABLE', 'THEAD
                          'B', 'I', 'EM', 'STRONG', 'SPAN', 'BR', 'CAPTION', 'COLGROUP', 'COL', 'CODE']);
 const ROWS_MAX = 200, COLUMNS_MAX = 60, CELL_MAX = 2000;
 
+// Styles are of no use to a table of the page, and the parser would report each of them to the page's policy. This only
+// spares the noise: whatever is left of them is still nothing but text.
+const withoutStyles = (html: string) => html.replace(/<style\b[^]*?<\/style\s*>/gi, '').replace(/\sstyle="[^"]*"/gi, '');
+
 /** The table, if the text is one and nothing else. The document it is read into has no window: it runs and loads nothing. */
 export function readTable(html: string): HtmlTable | null {
   if (html.length > 4 << 20 || !/<table/i.test(html)) return null;
-  const page = new DOMParser().parseFromString(policy.createHTML(html), 'text/html');
+  const page = new DOMParser().parseFromString(policy.createHTML(withoutStyles(html)), 'text/html');
   const tables = page.getElementsByTagName('table');
   if (tables.length !== 1) return null;
   for (const element of page.querySelectorAll('*')) if (!ALLOWED.has(element.tagName)) return null;

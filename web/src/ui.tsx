@@ -88,10 +88,11 @@ export const Loading = ({what = 'Loading'}: {what?: string}) => (
   <div class="loading" role="status"><span class="spinner" aria-hidden="true" />{what}…</div>
 );
 
-export const Empty = ({icon, title, children}: {icon: string; title: string; children?: ComponentChildren}) => (
+/** `page`: it is all that there is to see. */
+export const Empty = ({icon, title, page, children}: {icon: string; title: string; page?: boolean; children?: ComponentChildren}) => (
   <div class="empty">
     <div class="empty-icon"><Icon name={icon} /></div>
-    <h2>{title}</h2>
+    {page ? <h1>{title}</h1> : <h2>{title}</h2>}
     {children && <div class="empty-text">{children}</div>}
   </div>
 );

@@ -172,7 +172,7 @@ function One({name}: {name: string}) {
     text: <><Name text={name} /> goes with {counted(Object.keys(value?.settings.env ?? {}).length, 'setting')}. Its conversations stay.</>,
   });
   if (isGone(problem))
-    return <Empty icon="agents" title="There is no such agent"><Link to="/agents" class="button">All agents</Link></Empty>;
+    return <Empty icon="agents" title="There is no such agent" page><Link to="/agents" class="button">All agents</Link></Empty>;
   return (
     <>
       <Link to="/agents" class="back"><Icon name="back" />Agents</Link>

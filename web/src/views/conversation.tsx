@@ -140,7 +140,7 @@ function AllFiles({id, number}: {id: string; number: number}) {
 
 function Gone({id}: {id: string}) {
   return (
-    <Empty icon="clock" title="This conversation is gone">
+    <Empty icon="clock" title="This conversation is gone" page>
       <p><Name text={id} /> never had a run, was deleted, or is over: runs and files are kept for a while after the last run, and then removed.</p>
       <Link to="/conversations" class="button">All conversations</Link>
     </Empty>

@@ -89,7 +89,7 @@ function One({name}: {name: string}) {
     text: <>Whoever uses {key.label ? <Name text={key.label} /> : 'it'} is refused from now on.</>,
   });
   if (isGone(problem))
-    return <Empty icon="projects" title="There is no such project"><Link to="/projects" class="button">All projects</Link></Empty>;
+    return <Empty icon="projects" title="There is no such project" page><Link to="/projects" class="button">All projects</Link></Empty>;
   return (
     <>
       <Link to="/projects" class="back"><Icon name="back" />Projects</Link>
