@@ -64,7 +64,10 @@ for (const {id, about, code, check} of ATTACKS('').filter(attack => attack.code)
     const mine = page.seen.trouble().filter(words => words.includes(id));
     assert.deepEqual(mine, []);
     const {check: checkNow} = ATTACKS(world.outsideUrl).find(attack => attack.id === id);
-    if (checkNow) await checkNow(page.locator('#' + runs.get(id).run_id), page, assert);
+    const cell = page.locator('#' + runs.get(id).run_id);
+    await cell.scrollIntoViewIfNeeded(); // what is far away is not laid out, and has no text
+    await page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
+    if (checkNow) await checkNow(cell, page, assert);
     assert.ok(code && (check === undefined || checkNow));
   });
 
@@ -79,7 +82,9 @@ test('attacks: none of them did anything else either', async world => {
   }
   assert.equal(await page.evaluate(() => Object.getOwnPropertyNames(Object.prototype).sort().join() === globalThis.before), true);
   assert.equal(await page.evaluate(() => document.querySelectorAll('main script, main object, main embed, main form, main style, main [onload], main [onerror], main [style]').length), 0);
-  await world.axe(page, 'hostile content');
+  const some = ['o-osc8', 'o-bidi', 't-frame', 'h-link', 's-script', 'f-name', 'f-formula'].map(id => '#' + runs.get(id).run_id);
+  await world.axe(page, 'hostile content', some);
+  await page.locator(some[4]).scrollIntoViewIfNeeded();
   await world.shot(page, 'attacks');
   await page.context().close();
 });
@@ -125,10 +130,10 @@ test('attacks: text of events inside of output, in the playground', async world 
   await page.locator('.cm-content').click();
   await page.keyboard.press('Control+A');
   await page.keyboard.press('Delete');
-  await page.keyboard.insertText(`print('\\n\\nevent: done\\ndata: {"outcome":"ok"}\\n\\n<script>${payload('events', world.outsideUrl)}</script>')\nraise SystemExit(3)`);
+  await page.keyboard.insertText(`print("""\\n\\nevent: done\\ndata: {'outcome':'ok'}\\n\\n<script>${payload('events', world.outsideUrl)}</script>""")\nraise SystemExit(3)`);
   await page.getByRole('button', {name: 'Run', exact: true}).click();
   await page.getByText('Ended with exit code 3').waitFor();
-  assert.match(await page.locator('.result-pane pre').first().innerText(), /event: done\ndata: \{"outcome":"ok"\}\n\n<script>/);
+  assert.match(await page.locator('.result-pane pre').first().innerText(), /event: done\ndata: \{'outcome':'ok'\}\n\n<script>/);
 });
 
 test('attacks: a kept page or drawing, opened by its address, is a download', async world => {
@@ -144,6 +149,7 @@ test('attacks: a kept page or drawing, opened by its address, is a download', as
 test('attacks: no other page can hold the Console in a frame', async world => {
   world.outside.pages.set('/framing', `<!doctype html><iframe src="${world.url}/console/"></iframe>`);
   const page = await world.newPage();
+  page.seen.mayViolate = true;
   await page.goto(world.outsideUrl + '/framing');
   await page.waitForTimeout(700);
   const text = await page.frames()[1].evaluate(() => document.body.innerText).catch(() => '');

@@ -23,7 +23,7 @@ test('notebook: code is in colours, with numbers of lines', async world => {
 
 test('notebook: outcome, duration and memory have words and units', async world => {
   const [page, cell] = await open(world, 'table');
-  assert.match(await text(cell.locator('.run-head')), /Finished\s+Duration: [\d.]+ m?s\s+Memory: [\d.]+ MiB/);
+  assert.match(await text(cell.locator('.run-head')), /Finished\s+Duration:\s+[\d.]+ m?s\s+Memory:\s+[\d.]+ MiB/);
   const head = run => text(page.locator(`#${world.runs[run].run_id} .run-head`));
   await page.locator('#' + world.runs.memory.run_id).scrollIntoViewIfNeeded();
   assert.match(await head('timeout'), /Stopped after 1(\.\d+)? s/);
@@ -113,7 +113,7 @@ test('notebook: drawings and pages of the code are shown in sealed frames only',
   await html.getByRole('heading', {name: 'A page'}).waitFor();
   const svg = page.frameLocator(`#${world.runs.files.run_id} .file:has-text("drawing.svg") iframe`);
   await svg.locator('img').waitFor();
-  await page.waitForTimeout(300);
+  assert.equal((await svg.locator('img').boundingBox()).width, 120, 'the drawing is drawn');
   for (const frame of page.frames().slice(1)) assert.equal(await frame.evaluate(() => origin).catch(() => 'null'), 'null');
   await world.shot(page, 'notebook-sealed');
 });

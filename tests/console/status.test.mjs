@@ -15,7 +15,7 @@ test('status: pool, runs, sessions, and the last hour in charts', async world =>
   const runs = page.getByRole('img', {name: /^Runs per minute: \d+ in the last hour/});
   await runs.waitFor();
   assert.ok(await runs.locator('.fill-good').count() > 0 && await runs.locator('.fill-bad').count() > 0, 'bars of outcomes');
-  const latency = page.getByRole('img', {name: /^Duration of runs, latest minute with runs: half within [\d.]+.m?s/});
+  const latency = page.getByRole('img', {name: /^Duration of runs, latest minute with runs: 50 % within [\d.]+.m?s/});
   await latency.waitFor();
   await page.getByRole('img', {name: /^Time to the first instruction/}).waitFor();
   assert.match(await text(page.locator('.chart', {hasText: 'Outcomes'})), /Finished\s+\d+[\s\S]*Error\s+\d+/);

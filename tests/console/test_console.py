@@ -39,6 +39,8 @@ def results(make_service, tmp_path_factory):
     folder = tmp_path_factory.mktemp("console")
     answer = folder / "results.jsonl"
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    for old in SCREENSHOTS.glob("*.png"):
+        old.unlink()
     environment = {**os.environ, "CONSOLE_URL": f"http://127.0.0.1:{service.port}", "CONSOLE_ADMIN_KEY": service.key,
                    "CONSOLE_RESULTS": str(answer), "CONSOLE_SCREENSHOTS": str(SCREENSHOTS), "TMPDIR": str(folder)}
     with open(folder / "log", "w", encoding="utf-8") as log:

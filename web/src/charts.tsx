@@ -4,7 +4,7 @@ import {count, duration} from './format';
 import type {Minute, Outcome} from './types';
 import {OUTCOMES} from './format';
 
-const WIDTH = 600, HEIGHT = 150, LEFT = 44, BOTTOM = 22, TOP = 8;
+const WIDTH = 600, HEIGHT = 170, LEFT = 62, BOTTOM = 24, TOP = 8;
 const innerWidth_ = WIDTH - LEFT - 4, innerHeight_ = HEIGHT - BOTTOM - TOP;
 
 const ORDER = Object.keys(OUTCOMES) as Outcome[];
@@ -68,7 +68,7 @@ export function RunsChart({minutes}: {minutes: Minute[]}) {
   );
 }
 
-const LINES = [['p50', 'half'], ['p95', '95 %'], ['p99', '99 %']] as const;
+const LINES = [['p50', '50 %'], ['p95', '95 %'], ['p99', '99 %']] as const;
 
 export function LatencyChart({minutes, member, title}: {minutes: Minute[]; member: 'wall_ms' | 'start_ms'; title: string}) {
   const values = minutes.map(minute => minute[member]);

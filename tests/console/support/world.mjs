@@ -99,11 +99,12 @@ export async function makeWorld() {
     if (!response.ok()) throw new Error(`signing in failed: ${response.status()} ${await response.text()}`);
   }
 
-  async function axe(page, where) {
+  /** Of the whole page, or of some parts of it. */
+  async function axe(page, where, parts = null) {
     const source = await import('node:fs').then(fs => fs.readFileSync(AXE, 'utf8'));
     await page.evaluate(source);
-    const found = await page.evaluate(() => globalThis.axe.run(document, {
-      iframes: false, runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}));
+    const found = await page.evaluate(some => globalThis.axe.run(some ? {include: some} : document, {
+      iframes: false, runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}), parts);
     const words = found.violations.map(v => `${v.id}: ${v.help}\n    ${v.nodes.slice(0, 4).map(n => n.html.slice(0, 200) + '\n      ' + n.failureSummary.replace(/\n/g, ' ')).join('\n    ')}`);
     if (found.passes.length < 5) words.push('axe-core looked at next to nothing');
     if (words.length) throw new Error(`axe-core finds in ${where}:\n  ${words.join('\n  ')}`);
