@@ -18,18 +18,22 @@ SCREENSHOTS = Path(os.environ.get("CONSOLE_SCREENSHOTS", REPOSITORY / "build" / 
 SECONDS = 540  # for all of them, where the machine is shared; alone it takes a fifth of that
 
 
-def names():
+# Parts of names, to run some of the tests only.
+ONLY = os.environ.get("CONSOLE_ONLY", "").split()
+
+
+def names(only=()):
     """The names of all tests; empty if what they need is not installed."""
     if not shutil.which("node") or not (HERE / "node_modules").is_dir():
         return []
-    found = subprocess.run(["node", "run.mjs", "--list", *os.environ.get("CONSOLE_ONLY", "").split()], cwd=HERE, capture_output=True, text=True, timeout=60)
+    found = subprocess.run(["node", "run.mjs", "--list", *only], cwd=HERE, capture_output=True, text=True, timeout=60)
     assert found.returncode == 0, found.stderr
     return found.stdout.splitlines()
 
 
 def pytest_generate_tests(metafunc):
     if "name" in metafunc.fixturenames:
-        metafunc.parametrize("name", names())
+        metafunc.parametrize("name", names(ONLY))
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +48,7 @@ def results(make_service, tmp_path_factory):
     environment = {**os.environ, "CONSOLE_URL": f"http://127.0.0.1:{service.port}", "CONSOLE_ADMIN_KEY": service.key,
                    "CONSOLE_RESULTS": str(answer), "CONSOLE_SCREENSHOTS": str(SCREENSHOTS), "TMPDIR": str(folder)}
     with open(folder / "log", "w", encoding="utf-8") as log:
-        process = subprocess.Popen(["node", "run.mjs", *os.environ.get("CONSOLE_ONLY", "").split()], cwd=HERE, env=environment, stdout=log, stderr=log,
+        process = subprocess.Popen(["node", "run.mjs", *ONLY], cwd=HERE, env=environment, stdout=log, stderr=log,
                                    start_new_session=True)
         try:
             process.wait(SECONDS)
