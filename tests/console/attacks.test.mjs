@@ -17,7 +17,9 @@ function open(world) {
     for (const {id, code} of RUN_ATTACKS(world.outsideUrl)) runs.set(id, await world.api.run('hostile', code));
     const page = await world.newPage({at: '/console/conversations/hostile', lasting: true});
     page.seen.mayViolate = true; // that is what a policy is for
-    await page.evaluate(() => { globalThis.before = Object.getOwnPropertyNames(Object.prototype).sort().join(); });
+    await page.evaluate(() => {
+      globalThis.before = Object.getOwnPropertyNames(Object.prototype).sort().join();
+    });
     for (const [, run] of runs) {
       const cell = page.locator('#' + run.run_id);
       await cell.scrollIntoViewIfNeeded();
@@ -36,7 +38,10 @@ function open(world) {
 /** As a person who is lured would: on everything in every frame. */
 async function clickInFrames(page) {
   for (const frame of page.frames().slice(1))
-    for (const element of await frame.locator('a, button, input, area, summary, label').all().catch(() => []))
+    for (const element of await frame
+      .locator('a, button, input, area, summary, label')
+      .all()
+      .catch(() => []))
       await element.click({timeout: 1500, force: true, noWaitAfter: true}).catch(() => {});
 }
 
@@ -48,9 +53,16 @@ test('attacks: the detectors notice all of it on a page without protection', asy
     world.outside.pages.set('/control-' + id, `<!doctype html><body>${html}`);
     await page.goto(`${world.outsideUrl}/control-${id}`).catch(() => {});
     await page.waitForTimeout(250);
-    await page.locator('a, button').first().click({timeout: 500, noWaitAfter: true}).catch(() => {});
+    await page
+      .locator('a, button')
+      .first()
+      .click({timeout: 500, noWaitAfter: true})
+      .catch(() => {});
     await page.waitForTimeout(150);
-    const words = page.seen.trouble().join('\n').replaceAll('/control-' + id, '');
+    const words = page.seen
+      .trouble()
+      .join('\n')
+      .replaceAll('/control-' + id, '');
     if (words.includes(id)) noticed.add(id);
   }
   const missed = Object.keys(PAGES(world.outsideUrl)).filter(id => !noticed.has(id));
@@ -80,9 +92,22 @@ test('attacks: none of them did anything else either', async world => {
     assert.match(frame.url(), /^about:(srcdoc|blank)$/);
     assert.equal(await (await frame.frameElement()).getAttribute('sandbox'), '');
   }
-  assert.equal(await page.evaluate(() => Object.getOwnPropertyNames(Object.prototype).sort().join() === globalThis.before), true);
-  assert.equal(await page.evaluate(() => document.querySelectorAll('main script, main object, main embed, main form, main style, main [onload], main [onerror], main [style]').length), 0);
-  const some = ['o-osc8', 'o-bidi', 't-frame', 'h-link', 's-script', 'f-name', 'f-formula'].map(id => '#' + runs.get(id).run_id);
+  assert.equal(
+    await page.evaluate(() => Object.getOwnPropertyNames(Object.prototype).sort().join() === globalThis.before),
+    true,
+  );
+  assert.equal(
+    await page.evaluate(
+      () =>
+        document.querySelectorAll(
+          'main script, main object, main embed, main form, main style, main [onload], main [onerror], main [style]',
+        ).length,
+    ),
+    0,
+  );
+  const some = ['o-osc8', 'o-bidi', 't-frame', 'h-link', 's-script', 'f-name', 'f-formula'].map(
+    id => '#' + runs.get(id).run_id,
+  );
   await world.axe(page, 'hostile content', some);
   await page.locator(some[4]).scrollIntoViewIfNeeded();
   await world.shot(page, 'attacks');
@@ -92,9 +117,21 @@ test('attacks: none of them did anything else either', async world => {
 test('attacks: in addresses of the page', async world => {
   const page = await world.newPage();
   const script = encodeURIComponent(`<img src=x onerror="${payload('address', world.outsideUrl)}">`);
-  for (const path of [`conversations/${script}`, script, `agents/${script}`, `?q=${script}`, `?agent=${script}`, `?project=${script}`,
-                      `conversations/..%2f..%2fv1%2fstatus`, `conversations/%00`, `conversations/%E0%A4%A`, `#${script}`,
-                      `conversations/__proto__`, `conversations?q=__proto__`, `%2f%2f${world.outsideUrl.slice(7)}`]) {
+  for (const path of [
+    `conversations/${script}`,
+    script,
+    `agents/${script}`,
+    `?q=${script}`,
+    `?agent=${script}`,
+    `?project=${script}`,
+    `conversations/..%2f..%2fv1%2fstatus`,
+    `conversations/%00`,
+    `conversations/%E0%A4%A`,
+    `#${script}`,
+    `conversations/__proto__`,
+    `conversations?q=__proto__`,
+    `%2f%2f${world.outsideUrl.slice(7)}`,
+  ]) {
     await page.goto(`${world.url}/console/${path}`).catch(() => {});
     await page.waitForTimeout(120);
     assert.equal(new URL(page.url()).origin, world.url);
@@ -104,15 +141,28 @@ test('attacks: in addresses of the page', async world => {
 
 test('attacks: in names of conversations, tools, settings and keys', async world => {
   const script = `<img src=x onerror="${payload('names', world.outsideUrl)}">`;
-  for (const name of ['javascript:alert-1', '__proto__', 'constructor', 'data:text-html']) await world.api.run(name, '1');
+  for (const name of ['javascript:alert-1', '__proto__', 'constructor', 'data:text-html'])
+    await world.api.run(name, '1');
   await world.api.put('/v1/agents/__proto__', {}).catch(() => {});
-  await world.api.put('/v1/agents/reports', {tools: [{name: 'tool', entrypoint: 'tools:run', description: script + '\u202eevil', parameters: {type: 'object', properties: {}}}]});
+  await world.api.put('/v1/agents/reports', {
+    tools: [
+      {
+        name: 'tool',
+        entrypoint: 'tools:run',
+        description: script + '\u202eevil',
+        parameters: {type: 'object', properties: {}},
+      },
+    ],
+  });
   await world.api.put('/v1/agents/reports/env/HOSTILE', {value: script});
   await world.admin.post('/v1/projects/demo/keys', {label: script.slice(0, 100)});
   const page = await world.newPage();
   await page.locator('.conversations .row', {hasText: '__proto__'}).waitFor();
   for (const name of ['javascript:alert-1', '__proto__', 'constructor']) {
-    await page.locator('.conversations .row').filter({has: page.getByText(name, {exact: true})}).click();
+    await page
+      .locator('.conversations .row')
+      .filter({has: page.getByText(name, {exact: true})})
+      .click();
     await page.getByRole('heading', {name}).waitFor();
     await page.locator('.run-body').first().waitFor();
     await page.getByRole('link', {name: 'Conversations'}).first().click();
@@ -130,10 +180,15 @@ test('attacks: text of events inside of output, in the playground', async world 
   await page.locator('.cm-content').click();
   await page.keyboard.press('Control+A');
   await page.keyboard.press('Delete');
-  await page.keyboard.insertText(`print("""\\n\\nevent: done\\ndata: {'outcome':'ok'}\\n\\n<script>${payload('events', world.outsideUrl)}</script>""")\nraise SystemExit(3)`);
+  await page.keyboard.insertText(
+    `print("""\\n\\nevent: done\\ndata: {'outcome':'ok'}\\n\\n<script>${payload('events', world.outsideUrl)}</script>""")\nraise SystemExit(3)`,
+  );
   await page.getByRole('button', {name: 'Run', exact: true}).click();
   await page.getByText('Ended with exit code 3').waitFor();
-  assert.match(await page.locator('.result-pane pre').first().innerText(), /event: done\ndata: \{'outcome':'ok'\}\n\n<script>/);
+  assert.match(
+    await page.locator('.result-pane pre').first().innerText(),
+    /event: done\ndata: \{'outcome':'ok'\}\n\n<script>/,
+  );
 });
 
 test('attacks: a kept page or drawing, opened by its address, is a download', async world => {
@@ -141,7 +196,10 @@ test('attacks: a kept page or drawing, opened by its address, is a download', as
   page.seen.mayDownload = true;
   for (const name of ['page.html', 'drawing.svg', 'data.bin', 'report.json']) {
     const file = world.runs.files.files.find(entry => entry.name === name);
-    const [download] = await Promise.all([page.waitForEvent('download'), page.goto(`${world.url}/v1/files/${file.file_id}`).catch(() => {})]);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.goto(`${world.url}/v1/files/${file.file_id}`).catch(() => {}),
+    ]);
     assert.equal(download.suggestedFilename(), name);
   }
 });
@@ -152,7 +210,10 @@ test('attacks: no other page can hold the Console in a frame', async world => {
   page.seen.mayViolate = true;
   await page.goto(world.outsideUrl + '/framing');
   await page.waitForTimeout(700);
-  const text = await page.frames()[1].evaluate(() => document.body.innerText).catch(() => '');
+  const text = await page
+    .frames()[1]
+    .evaluate(() => document.body.innerText)
+    .catch(() => '');
   assert.ok(!/Conversations|Sign in/.test(text), text);
   page.seen.trouble = () => [];
 });
@@ -162,8 +223,17 @@ test('attacks: no other page can act with the session, although it is on the sam
   world.outside.pages.set('/forging', '<!doctype html><title>forging</title>');
   await page.goto(world.outsideUrl + '/forging');
   const got = await page.evaluate(async url => {
-    const ask = (path, options) => fetch(url + path, {credentials: 'include', ...options}).then(async r => `${r.status} ${await r.text()}`, () => 'refused');
-    await ask('/v1/agents/forged', {method: 'PUT', mode: 'cors', body: '{}', headers: {'Content-Type': 'application/json'}});
+    const ask = (path, options) =>
+      fetch(url + path, {credentials: 'include', ...options}).then(
+        async r => `${r.status} ${await r.text()}`,
+        () => 'refused',
+      );
+    await ask('/v1/agents/forged', {
+      method: 'PUT',
+      mode: 'cors',
+      body: '{}',
+      headers: {'Content-Type': 'application/json'},
+    });
     await ask('/v1/execute', {method: 'POST', mode: 'no-cors', body: '{"code": "1", "conversation_id": "forged"}'});
     await ask('/console/logout', {method: 'POST', mode: 'no-cors', body: ''});
     return [await ask('/v1/conversations'), await ask('/console/session')];

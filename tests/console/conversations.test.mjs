@@ -66,7 +66,8 @@ test('conversations: by keyboard alone', async world => {
 test('conversations: more than a page of them', async world => {
   const page = await world.newPage();
   await rows(page).first().waitFor();
-  await page.route('**/v1/conversations?*', async route => { // pages of three, so that few conversations do
+  await page.route('**/v1/conversations?*', async route => {
+    // pages of three, so that few conversations do
     const url = new URL(route.request().url());
     url.searchParams.set('limit', '3');
     await route.continue({url: url.href});

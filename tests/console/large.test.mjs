@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import {test} from './support/tests.mjs';
 
-const RUNS = 500, EVERY = 5, AT_ONCE = 4;
+const RUNS = 500,
+  EVERY = 5,
+  AT_ONCE = 4;
 // A real picture of some size without a drawing library, which would take most of the time of this test.
 const CHART = n => `import zlib, struct, random
 random.seed(${n})
@@ -34,28 +36,42 @@ test('large: it is made, by five hundred runs', async world => {
 test('large: it opens at once, and only what is near is fetched', async world => {
   const page = await world.newPage({at: '/console/agents'});
   let fetched = 0;
-  page.on('request', request => { if (request.url().includes('/v1/runs/')) fetched++; });
+  page.on('request', request => {
+    if (request.url().includes('/v1/runs/')) fetched++;
+  });
   const began = Date.now();
   await page.goto(world.url + '/console/conversations/five-hundred');
   await page.locator('.run .run-body').first().waitFor();
   const opened = Date.now() - began;
-  await page.locator('.run').nth(RUNS - 1).waitFor({state: 'attached'});
+  await page
+    .locator('.run')
+    .nth(RUNS - 1)
+    .waitFor({state: 'attached'});
   await page.waitForTimeout(500);
   assert.ok(fetched > 0 && fetched < 40, `${fetched} runs were fetched`);
   assert.ok(opened < 5000, `it took ${opened} ms`);
   await page.getByRole('button', {name: 'Latest run'}).click();
-  await page.locator('.run').nth(RUNS - 1).locator('.run-body').waitFor();
+  await page
+    .locator('.run')
+    .nth(RUNS - 1)
+    .locator('.run-body')
+    .waitFor();
   assert.ok(fetched < 100, `${fetched} runs were fetched`);
 });
 
 test('large: scrolling through it stays smooth', async world => {
   const page = await world.newPage({at: '/console/conversations/five-hundred'});
-  await page.locator('.run').nth(RUNS - 1).waitFor({state: 'attached'});
+  await page
+    .locator('.run')
+    .nth(RUNS - 1)
+    .waitFor({state: 'attached'});
   // How long the page is busy at a time while one scrolls: what a person feels. Frames are no measure here, as there is
   // no display, and the machine is shared.
   const tasks = await page.evaluate(async () => {
     const long = [];
-    new PerformanceObserver(list => list.getEntries().forEach(entry => long.push(Math.round(entry.duration)))).observe({type: 'longtask'});
+    new PerformanceObserver(list => list.getEntries().forEach(entry => long.push(Math.round(entry.duration)))).observe({
+      type: 'longtask',
+    });
     for (let step = 0; step < 60; step++) {
       scrollBy(0, 1500);
       await new Promise(done => setTimeout(done, 50));
@@ -63,7 +79,10 @@ test('large: scrolling through it stays smooth', async world => {
     await new Promise(done => setTimeout(done, 300));
     return long;
   });
-  assert.ok(tasks.every(ms => ms < 500), `the page was busy for ${tasks.join(', ')} ms`);
+  assert.ok(
+    tasks.every(ms => ms < 500),
+    `the page was busy for ${tasks.join(', ')} ms`,
+  );
   const shown = await page.locator('.run img').count();
   assert.ok(shown > 0, 'charts were shown on the way');
 });

@@ -37,8 +37,12 @@ for (const [view, {at, ready, admin, signedOut}] of Object.entries(VIEWS))
 test('looks: the first load is under 150 KB, and no file of the page allows inline scripts or styles', async world => {
   const page = await world.newPage({key: null, at: '/console/'});
   await page.locator('#key').waitFor();
-  const loaded = await page.evaluate(() => [...performance.getEntriesByType('resource'), ...performance.getEntriesByType('navigation')]
-    .map(entry => [entry.name, entry.encodedBodySize]));
+  const loaded = await page.evaluate(() =>
+    [...performance.getEntriesByType('resource'), ...performance.getEntriesByType('navigation')].map(entry => [
+      entry.name,
+      entry.encodedBodySize,
+    ]),
+  );
   const sum = loaded.reduce((total, [, size]) => total + size, 0);
   assert.ok(sum > 20_000 && sum < 150_000, JSON.stringify(loaded));
   const {headers, html} = await page.evaluate(async () => {
@@ -46,7 +50,13 @@ test('looks: the first load is under 150 KB, and no file of the page allows inli
     return {headers: Object.fromEntries(response.headers), html: await response.text()};
   });
   const policy = headers['content-security-policy'];
-  for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"])
+  for (const part of [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ])
     assert.ok(policy.includes(part), policy);
   assert.ok(!/unsafe|\*|https?:/.test(policy), policy);
   assert.equal(headers['x-content-type-options'], 'nosniff');

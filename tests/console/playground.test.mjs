@@ -22,8 +22,12 @@ const finished = page => result(page).getByText('Finished').waitFor();
 test('playground: the editor has Python in colours, and the example runs', async world => {
   const page = await open(world);
   await page.locator('.cm-content .tok-keyword').first().waitFor();
-  const gutter = await page.locator('.cm-gutters').boundingBox(), content = await page.locator('.cm-content').boundingBox();
-  assert.ok(Math.abs(gutter.y - content.y) < 30 && content.x >= gutter.x + gutter.width - 1, 'numbers stand beside the lines');
+  const gutter = await page.locator('.cm-gutters').boundingBox(),
+    content = await page.locator('.cm-content').boundingBox();
+  assert.ok(
+    Math.abs(gutter.y - content.y) < 30 && content.x >= gutter.x + gutter.width - 1,
+    'numbers stand beside the lines',
+  );
   await run(page);
   await finished(page);
   await result(page).getByRole('img').first().waitFor();
@@ -82,7 +86,8 @@ test('playground: input files are sent along', async world => {
   const page = await open(world);
   await page.locator('input[type=file]').setInputFiles([
     {name: 'in.csv', mimeType: 'text/csv', buffer: Buffer.from('a,b\n1,2\n')},
-    {name: 'bytes.bin', mimeType: 'application/octet-stream', buffer: Buffer.from([0, 255, 7])}]);
+    {name: 'bytes.bin', mimeType: 'application/octet-stream', buffer: Buffer.from([0, 255, 7])},
+  ]);
   await page.getByRole('button', {name: 'Remove bytes.bin'}).waitFor();
   await write(page, 'print(open("in.csv").read(), list(open("bytes.bin", "rb").read()))');
   await run(page);

@@ -5,7 +5,19 @@
 import {appendFileSync} from 'node:fs';
 import {tests} from './support/tests.mjs';
 
-const FILES = ['units', 'signin', 'conversations', 'notebook', 'playground', 'status', 'attacks', 'states', 'looks', 'large', 'wrongkeys'];
+const FILES = [
+  'units',
+  'signin',
+  'conversations',
+  'notebook',
+  'playground',
+  'status',
+  'attacks',
+  'states',
+  'looks',
+  'large',
+  'wrongkeys',
+];
 const MOST_MS = 120_000; // only for one that hangs: the machine may be busy
 
 for (const file of FILES) await import(`./${file}.test.mjs`);
@@ -15,7 +27,9 @@ const chosen = tests.filter(test => wanted.length === 0 || wanted.some(part => t
 
 async function within(ms, work) {
   let timer;
-  const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error(`not done after ${ms} ms`)), ms); });
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done after ${ms} ms`)), ms);
+  });
   try {
     return await Promise.race([work(), late]);
   } finally {
@@ -41,7 +55,8 @@ async function runAll() {
     await world.closePages(problem && name);
     const line = `${problem ? 'FAILED' : 'ok    '} ${name} (${Math.round(performance.now() - began)} ms)`;
     console.log(problem ? `${line}\n${problem}` : line);
-    if (process.env.CONSOLE_RESULTS) appendFileSync(process.env.CONSOLE_RESULTS, JSON.stringify({name, problem}) + '\n');
+    if (process.env.CONSOLE_RESULTS)
+      appendFileSync(process.env.CONSOLE_RESULTS, JSON.stringify({name, problem}) + '\n');
   }
   await world.close();
   return failed;

@@ -11,8 +11,16 @@ test('sign in: with a key, which then is nowhere in the page, its storage or its
   const page = await world.newPage({key: null});
   await fillIn(page, world.key);
   await page.getByRole('heading', {name: 'Conversations'}).waitFor();
-  const kept = await page.evaluate(() => JSON.stringify([document.documentElement.outerHTML, {...localStorage}, {...sessionStorage},
-    location.href, document.cookie, history.state]));
+  const kept = await page.evaluate(() =>
+    JSON.stringify([
+      document.documentElement.outerHTML,
+      {...localStorage},
+      {...sessionStorage},
+      location.href,
+      document.cookie,
+      history.state,
+    ]),
+  );
   assert.ok(!kept.includes(world.key), 'the key is in the page');
   const [cookie] = (await page.context().cookies()).filter(entry => entry.name === 'console_session');
   assert.deepEqual([cookie.httpOnly, cookie.sameSite, cookie.path], [true, 'Strict', '/']);
@@ -55,7 +63,12 @@ test('sign in: a session that ends meanwhile leads to the sign-in, which says wh
 test('sign in: a change without the token of the page is refused', async world => {
   const page = await world.newPage();
   const statuses = await page.evaluate(async () => {
-    const ask = headers => fetch('/v1/agents/forged', {method: 'PUT', body: '{}', headers: {'Content-Type': 'application/json', ...headers}});
+    const ask = headers =>
+      fetch('/v1/agents/forged', {
+        method: 'PUT',
+        body: '{}',
+        headers: {'Content-Type': 'application/json', ...headers},
+      });
     return [(await ask({})).status, (await ask({'X-CSRF-Token': 'x'.repeat(64)})).status];
   });
   assert.deepEqual(statuses, [403, 403]);

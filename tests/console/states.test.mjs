@@ -14,8 +14,13 @@ test('states: nothing there yet', async world => {
 test('states: loading', async world => {
   const page = await world.newPage({at: '/console/agents'});
   let go;
-  const held = new Promise(done => { go = done; });
-  await page.route('**/v1/conversations?*', async route => { await held; await route.continue(); });
+  const held = new Promise(done => {
+    go = done;
+  });
+  await page.route('**/v1/conversations?*', async route => {
+    await held;
+    await route.continue();
+  });
   await page.getByRole('link', {name: 'Conversations'}).click();
   await page.getByText('Loading conversations…').waitFor();
   await world.shot(page, 'state-loading');
@@ -25,8 +30,15 @@ test('states: loading', async world => {
 
 test('states: the service fails, and is there again', async world => {
   const page = await world.newPage({at: '/console/agents'});
-  await page.route('**/v1/conversations?*', route => route.fulfill({status: 500, contentType: 'application/json',
-    body: JSON.stringify({error: {type: 'internal', message: 'The service could not read its database; its log says more.'}})}));
+  await page.route('**/v1/conversations?*', route =>
+    route.fulfill({
+      status: 500,
+      contentType: 'application/json',
+      body: JSON.stringify({
+        error: {type: 'internal', message: 'The service could not read its database; its log says more.'},
+      }),
+    }),
+  );
   await page.getByRole('link', {name: 'Conversations'}).click();
   await page.getByText('could not read its database').waitFor();
   await world.shot(page, 'state-error');

@@ -14,7 +14,10 @@ test('status: pool, runs, sessions, and the last hour in charts', async world =>
   assert.match(await text(cards), /Sessions\s+\d+ of 20 alive/);
   const runs = page.getByRole('img', {name: /^Runs per minute: \d+ in the last hour/});
   await runs.waitFor();
-  assert.ok(await runs.locator('.fill-good').count() > 0 && await runs.locator('.fill-bad').count() > 0, 'bars of outcomes');
+  assert.ok(
+    (await runs.locator('.fill-good').count()) > 0 && (await runs.locator('.fill-bad').count()) > 0,
+    'bars of outcomes',
+  );
   const latency = page.getByRole('img', {name: /^Duration of runs, latest minute with runs: 50 % within [\d.]+.m?s/});
   await latency.waitFor();
   await page.getByRole('img', {name: /^Time to the first instruction/}).waitFor();
@@ -31,7 +34,9 @@ test('status: a session is listed against its caps, and can be ended', async wor
   await row.getByRole('button', {name: /End/}).click();
   await page.getByRole('dialog').getByRole('button', {name: 'End the session'}).click();
   await row.waitFor({state: 'detached'});
-  assert.ok(!(await world.api.get('/v1/sessions')).sessions.some(session => session.conversation_id === 'session-to-end'));
+  assert.ok(
+    !(await world.api.get('/v1/sessions')).sessions.some(session => session.conversation_id === 'session-to-end'),
+  );
 });
 
 test('status: a project sees its sessions, and why it does not see the rest', async world => {
@@ -111,7 +116,10 @@ test('projects: an administrator looks at another project, with its charts and d
   const picture = cell.getByRole('img', {name: 'Picture picture.png'});
   await picture.scrollIntoViewIfNeeded();
   assert.ok(await picture.evaluate(img => img.decode().then(() => img.naturalWidth === 160)));
-  const [download] = await Promise.all([page.waitForEvent('download'), cell.getByRole('link', {name: 'Download notes.txt'}).click()]);
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    cell.getByRole('link', {name: 'Download notes.txt'}).click(),
+  ]);
   assert.equal(download.suggestedFilename(), 'notes.txt');
 });
 

@@ -12,7 +12,15 @@ test('sign in: wrong keys are slowed down', async world => {
   const statuses = await page.evaluate(async () => {
     const found = [];
     for (let n = 0; n < 8; n++)
-      found.push((await fetch('/console/login', {method: 'POST', body: '{"key": "sbx_wrong"}', headers: {'Content-Type': 'application/json'}})).status);
+      found.push(
+        (
+          await fetch('/console/login', {
+            method: 'POST',
+            body: '{"key": "sbx_wrong"}',
+            headers: {'Content-Type': 'application/json'},
+          })
+        ).status,
+      );
     return found;
   });
   assert.ok(statuses.includes(401) && statuses.includes(429), statuses.join(' '));

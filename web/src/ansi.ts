@@ -18,18 +18,41 @@ interface Style {
   bg: number | null;
 }
 
-const plain = (): Style => ({bold: false, faint: false, italic: false, underline: false, strike: false, inverse: false,
-                             fg: null, bg: null});
+const plain = (): Style => ({
+  bold: false,
+  faint: false,
+  italic: false,
+  underline: false,
+  strike: false,
+  inverse: false,
+  fg: null,
+  bg: null,
+});
 
 // The sixteen colours of a terminal, as the nearest of them is sought for finer ones: the page has its own shades of
 // them, readable on light and on dark.
 const RGB: [number, number, number][] = [
-  [0, 0, 0], [205, 0, 0], [0, 205, 0], [205, 205, 0], [0, 0, 238], [205, 0, 205], [0, 205, 205], [229, 229, 229],
-  [127, 127, 127], [255, 0, 0], [0, 255, 0], [255, 255, 0], [92, 92, 255], [255, 0, 255], [0, 255, 255], [255, 255, 255],
+  [0, 0, 0],
+  [205, 0, 0],
+  [0, 205, 0],
+  [205, 205, 0],
+  [0, 0, 238],
+  [205, 0, 205],
+  [0, 205, 205],
+  [229, 229, 229],
+  [127, 127, 127],
+  [255, 0, 0],
+  [0, 255, 0],
+  [255, 255, 0],
+  [92, 92, 255],
+  [255, 0, 255],
+  [0, 255, 255],
+  [255, 255, 255],
 ];
 
 function nearest(r: number, g: number, b: number): number {
-  let best = 0, least = Infinity;
+  let best = 0,
+    least = Infinity;
   RGB.forEach(([r2, g2, b2], index) => {
     const distance = (r - r2) ** 2 + (g - g2) ** 2 + (b - b2) ** 2;
     if (distance < least) [best, least] = [index, distance];
@@ -54,10 +77,45 @@ function extended(codes: number[], at: number): [number | null, number] {
 }
 
 const WEIGHTS: Record<number, (style: Style) => void> = {
-  1: s => { s.bold = true; }, 2: s => { s.faint = true; }, 3: s => { s.italic = true; },
-  4: s => { s.underline = true; }, 7: s => { s.inverse = true; }, 9: s => { s.strike = true; },
-  22: s => { s.bold = s.faint = false; }, 23: s => { s.italic = false; }, 24: s => { s.underline = false; },
-  27: s => { s.inverse = false; }, 29: s => { s.strike = false; }, 39: s => { s.fg = null; }, 49: s => { s.bg = null; },
+  1: s => {
+    s.bold = true;
+  },
+  2: s => {
+    s.faint = true;
+  },
+  3: s => {
+    s.italic = true;
+  },
+  4: s => {
+    s.underline = true;
+  },
+  7: s => {
+    s.inverse = true;
+  },
+  9: s => {
+    s.strike = true;
+  },
+  22: s => {
+    s.bold = s.faint = false;
+  },
+  23: s => {
+    s.italic = false;
+  },
+  24: s => {
+    s.underline = false;
+  },
+  27: s => {
+    s.inverse = false;
+  },
+  29: s => {
+    s.strike = false;
+  },
+  39: s => {
+    s.fg = null;
+  },
+  49: s => {
+    s.bg = null;
+  },
 };
 
 function apply(style: Style, parameters: string): Style {
@@ -67,7 +125,8 @@ function apply(style: Style, parameters: string): Style {
     if (code === 0) style = plain();
     else if (code === 38 || code === 48) {
       const [colour, used] = extended(codes, at + 1);
-      if (code === 38) style.fg = colour; else style.bg = colour;
+      if (code === 38) style.fg = colour;
+      else style.bg = colour;
       at += used;
     } else if (code >= 30 && code <= 37) style.fg = code - 30;
     else if (code >= 90 && code <= 97) style.fg = code - 82;
@@ -94,26 +153,34 @@ function classesOf(style: Style): string {
 // CSI with final byte; OSC, DCS, SOS, PM, APC up to their end; two-byte escapes; a lone escape. C1 forms too.
 const ESCAPE = new RegExp(
   '(?:\\x1b\\[|\\x9b)([0-9;:<=>?]*)([ -/]*)([@-~])' +
-  '|(?:\\x1b[\\]PX^_]|[\\x90\\x98\\x9d-\\x9f])[^\\x07\\x1b\\x9c]*(?:\\x07|\\x1b\\\\|\\x9c|$)' +
-  '|\\x1b[ -/]*[0-Z\\\\^-~]|\\x1b', 'g');
+    '|(?:\\x1b[\\]PX^_]|[\\x90\\x98\\x9d-\\x9f])[^\\x07\\x1b\\x9c]*(?:\\x07|\\x1b\\\\|\\x9c|$)' +
+    '|\\x1b[ -/]*[0-Z\\\\^-~]|\\x1b',
+  'g',
+);
 
 /** A line that is overwritten by a carriage return, as progress bars do, shows what is left of it in the end. */
 function overwrite(text: string): string {
   if (!text.includes('\r') && !text.includes('\b')) return text;
-  return text.split('\n').map(line => {
-    const parts = line.replace(/\r+$/, '').split('\r');
-    let shown = parts[0] ?? '';
-    for (const part of parts.slice(1)) if (part) shown = part + (hasEscape(part) ? '' : shown.slice(part.length));
-    return shown.includes('\b') ? shown.replace(/[^\b]\x08/g, '').replace(/\x08/g, '') : shown;
-  }).join('\n');
+  return text
+    .split('\n')
+    .map(line => {
+      const parts = line.replace(/\r+$/, '').split('\r');
+      let shown = parts[0] ?? '';
+      for (const part of parts.slice(1)) if (part) shown = part + (hasEscape(part) ? '' : shown.slice(part.length));
+      return shown.includes('\b') ? shown.replace(/[^\b]\x08/g, '').replace(/\x08/g, '') : shown;
+    })
+    .join('\n');
 }
 const hasEscape = (text: string) => text.includes('\x1b');
 
 export function parseAnsi(input: string): Piece[] {
   const text = overwrite(input);
   const pieces: Piece[] = [];
-  let style = plain(), from = 0;
-  const add = (part: string) => { if (part) pieces.push({text: visible(part), classes: classesOf(style)}); };
+  let style = plain(),
+    from = 0;
+  const add = (part: string) => {
+    if (part) pieces.push({text: visible(part), classes: classesOf(style)});
+  };
   for (const found of text.matchAll(ESCAPE)) {
     add(text.slice(from, found.index));
     from = found.index + found[0].length;
@@ -124,7 +191,8 @@ export function parseAnsi(input: string): Piece[] {
 }
 
 // Controls, and characters that change the direction of what follows or take no room.
-const HIDDEN = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udfff]/g;
+const HIDDEN =
+  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udfff]/g;
 
 const pictured = (found: string) => {
   const code = found.codePointAt(0)!;

@@ -1,13 +1,29 @@
 // Requests to the service. The key is sent once, at sign-in; from then on an HttpOnly cookie says who asks, and this
 // module adds the token that shows that a change was asked for by this page.
-import type {Agent, Conversation, Environment, Key, Project, Reply, RunSummary, Session, SessionList, Status} from './types';
+import type {
+  Agent,
+  Conversation,
+  Environment,
+  Key,
+  Project,
+  Reply,
+  RunSummary,
+  Session,
+  SessionList,
+  Status,
+} from './types';
 
 let session: Session | null = null;
 let actingIn: string | null = null; // the project an administrator looks at; null: the session's own
 const onSignedOut = new Set<() => void>();
 
 export class ApiError extends Error {
-  constructor(readonly status: number, readonly type: string, message: string, readonly param?: string) {
+  constructor(
+    readonly status: number,
+    readonly type: string,
+    message: string,
+    readonly param?: string,
+  ) {
     super(message);
   }
 }
@@ -81,7 +97,8 @@ async function json<T>(method: string, path: string, body?: unknown, signal?: Ab
 
 const query = (fields: Record<string, string | number | null | undefined>) => {
   const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(fields)) if (value != null && value !== '') search.set(name, String(value));
+  for (const [name, value] of Object.entries(fields))
+    if (value != null && value !== '') search.set(name, String(value));
   const text = search.toString();
   return text ? '?' + text : '';
 };
@@ -124,7 +141,10 @@ export const listConversations = (fields: {q?: string; agent?: string; after?: s
 export const getConversation = (id: string) => json<Conversation>('GET', pathOf('conversations', id));
 export const deleteConversation = (id: string) => json<null>('DELETE', pathOf('conversations', id));
 export const listRuns = (id: string, after?: string) =>
-  json<{runs: RunSummary[]; next: string | null}>('GET', pathOf('conversations', id, 'runs') + query({limit: 200, after}));
+  json<{runs: RunSummary[]; next: string | null}>(
+    'GET',
+    pathOf('conversations', id, 'runs') + query({limit: 200, after}),
+  );
 export const getRun = (id: string, signal?: AbortSignal) => json<Reply>('GET', pathOf('runs', id), undefined, signal);
 
 export const fileAddress = (id: string, download = false) =>

@@ -26,7 +26,10 @@ export function ThemeButton() {
   const [theme, setTheme] = useState<Theme>(storedTheme);
   const next: Record<Theme, Theme> = {auto: 'light', light: 'dark', dark: 'auto'};
   const words: Record<Theme, string> = {auto: 'as the system', light: 'light', dark: 'dark'};
-  const turn = () => { setTheme(next[theme]); useThemeNow(next[theme]); };
+  const turn = () => {
+    setTheme(next[theme]);
+    useThemeNow(next[theme]);
+  };
   const label = `Colours: ${words[theme]}. Change to ${words[next[theme]]}`;
   return (
     <button type="button" class="plain" aria-label={label} title={label} onClick={turn}>
@@ -47,35 +50,56 @@ function ProjectChoice() {
     <label class="project-choice">
       <span>Project</span>
       <select value={currentProject()} onChange={choose}>
-        {names.map(name => <option value={name}>{name}</option>)}
+        {names.map(name => (
+          <option value={name}>{name}</option>
+        ))}
       </select>
     </label>
   );
 }
 
 function Shell({session, view, children}: {session: Session; view: string; children: ComponentChildren}) {
-  const leave = () => { void signOut().finally(() => location.assign('/console/')); };
+  const leave = () => {
+    void signOut().finally(() => location.assign('/console/'));
+  };
   return (
     <div class="shell">
-      <a class="skip" href="#main">Skip to the content</a>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
       <header class="side">
-        <Link to="/conversations" class="brand"><span class="mark" aria-hidden="true" />Console</Link>
+        <Link to="/conversations" class="brand">
+          <span class="mark" aria-hidden="true" />
+          Console
+        </Link>
         <nav aria-label="Views">
           {VIEWS.filter(entry => session.is_admin || !entry.admin).map(entry => (
             <Link to={'/' + entry.path} aria-current={entry.path === view ? 'page' : undefined}>
-              <Icon name={entry.icon} /><span>{entry.title}</span>
+              <Icon name={entry.icon} />
+              <span>{entry.title}</span>
             </Link>
           ))}
         </nav>
         <div class="account">
-          {session.is_admin ? <ProjectChoice /> : <div class="project-name"><span>Project</span><b>{session.project}</b></div>}
+          {session.is_admin ? (
+            <ProjectChoice />
+          ) : (
+            <div class="project-name">
+              <span>Project</span>
+              <b>{session.project}</b>
+            </div>
+          )}
           <div class="account-buttons">
             <ThemeButton />
-            <button type="button" class="plain" aria-label="Sign out" title="Sign out" onClick={leave}><Icon name="leave" /></button>
+            <button type="button" class="plain" aria-label="Sign out" title="Sign out" onClick={leave}>
+              <Icon name="leave" />
+            </button>
           </div>
         </div>
       </header>
-      <main id="main" tabIndex={-1}>{children}</main>
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
     </div>
   );
 }
@@ -103,12 +127,22 @@ const titleOf = (parts: string[]) => {
 function App() {
   const [session, setSession] = useState<Session | null>(null);
   const [expired, setExpired] = useState(false);
-  const started = useLoad(async () => { setSession(await resume()); return true; }, []);
+  const started = useLoad(async () => {
+    setSession(await resume());
+    return true;
+  }, []);
   const place = usePlace();
   const address = place.parts.join('/');
   const first = useRef(true);
 
-  useEffect(() => whenSignedOut(() => { setSession(null); setExpired(true); }) as () => void, []);
+  useEffect(
+    () =>
+      whenSignedOut(() => {
+        setSession(null);
+        setExpired(true);
+      }) as () => void,
+    [],
+  );
   useEffect(() => {
     document.title = session ? titleOf(place.parts) : 'Sign in · Console';
     // A screen reader goes on reading where the new view begins.
@@ -116,9 +150,28 @@ function App() {
     first.current = !session;
   }, [address, session]);
 
-  if (started.problem) return <div class="alone"><Problem problem={started.problem} retry={started.reload} /></div>;
-  if (!started.value) return <div class="alone"><Loading what="Opening the Console" /></div>;
-  if (!session) return <SignIn expired={expired} onSignedIn={next => { setExpired(false); setSession(next); }} />;
+  if (started.problem)
+    return (
+      <div class="alone">
+        <Problem problem={started.problem} retry={started.reload} />
+      </div>
+    );
+  if (!started.value)
+    return (
+      <div class="alone">
+        <Loading what="Opening the Console" />
+      </div>
+    );
+  if (!session)
+    return (
+      <SignIn
+        expired={expired}
+        onSignedIn={next => {
+          setExpired(false);
+          setSession(next);
+        }}
+      />
+    );
   actIn(session.is_admin ? place.query.get('project') : null);
   return (
     <Shell session={session} view={place.parts[0] ?? 'conversations'}>
@@ -129,5 +182,11 @@ function App() {
 
 export function start(root: HTMLElement) {
   useThemeNow(storedTheme());
-  render(<><App /><div id="announcer" class="unseen" role="status" aria-live="polite" /></>, root);
+  render(
+    <>
+      <App />
+      <div id="announcer" class="unseen" role="status" aria-live="polite" />
+    </>,
+    root,
+  );
 }

@@ -4,8 +4,13 @@ import {count, duration} from './format';
 import type {Minute, Outcome} from './types';
 import {OUTCOMES} from './format';
 
-const WIDTH = 600, HEIGHT = 170, LEFT = 62, BOTTOM = 24, TOP = 8;
-const innerWidth_ = WIDTH - LEFT - 4, innerHeight_ = HEIGHT - BOTTOM - TOP;
+const WIDTH = 600,
+  HEIGHT = 170,
+  LEFT = 62,
+  BOTTOM = 24,
+  TOP = 8;
+const innerWidth_ = WIDTH - LEFT - 4,
+  innerHeight_ = HEIGHT - BOTTOM - TOP;
 
 const ORDER = Object.keys(OUTCOMES) as Outcome[];
 
@@ -25,10 +30,21 @@ function Axes({most, label, minutes}: {most: number; label: (value: number) => s
     <g class="axes">
       {marks.map(mark => {
         const y = TOP + innerHeight_ * (1 - mark / most);
-        return <><line x1={LEFT} x2={WIDTH - 4} y1={y} y2={y} /><text x={LEFT - 6} y={y + 4} text-anchor="end">{label(mark)}</text></>;
+        return (
+          <>
+            <line x1={LEFT} x2={WIDTH - 4} y1={y} y2={y} />
+            <text x={LEFT - 6} y={y + 4} text-anchor="end">
+              {label(mark)}
+            </text>
+          </>
+        );
       })}
       {at.map((index, place) => (
-        <text x={LEFT + (innerWidth_ * (index + 0.5)) / minutes.length} y={HEIGHT - 5} text-anchor={['start', 'middle', 'end'][place]}>
+        <text
+          x={LEFT + (innerWidth_ * (index + 0.5)) / minutes.length}
+          y={HEIGHT - 5}
+          text-anchor={['start', 'middle', 'end'][place]}
+        >
           {clock.format(Date.parse(minutes[index]!.at))}
         </text>
       ))}
@@ -45,9 +61,18 @@ export function RunsChart({minutes}: {minutes: Minute[]}) {
   const shown = over === null ? null : minutes[over];
   return (
     <figure class="chart">
-      <figcaption><h3>Runs per minute</h3><span class="chart-now">{shown ? `${clock.format(Date.parse(shown.at))}: ${count(shown.runs)}` : `${count(total)} in the last hour`}</span></figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`Runs per minute: ${count(total)} in the last hour, at most ${count(peak)} in one minute`}
-           onPointerLeave={() => setOver(null)}>
+      <figcaption>
+        <h3>Runs per minute</h3>
+        <span class="chart-now">
+          {shown ? `${clock.format(Date.parse(shown.at))}: ${count(shown.runs)}` : `${count(total)} in the last hour`}
+        </span>
+      </figcaption>
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        role="img"
+        aria-label={`Runs per minute: ${count(total)} in the last hour, at most ${count(peak)} in one minute`}
+        onPointerLeave={() => setOver(null)}
+      >
         <Axes most={most} label={count} minutes={minutes} />
         {minutes.map((minute, index) => {
           let y = TOP + innerHeight_;
@@ -58,7 +83,16 @@ export function RunsChart({minutes}: {minutes: Minute[]}) {
                 const height = (innerHeight_ * (minute.outcomes[outcome] ?? 0)) / most;
                 if (height <= 0) return null;
                 y -= height;
-                return <rect class={`fill-${OUTCOMES[outcome].tone}`} x={LEFT + index * step + step * 0.12} y={y} width={step * 0.76} height={height} rx="1" />;
+                return (
+                  <rect
+                    class={`fill-${OUTCOMES[outcome].tone}`}
+                    x={LEFT + index * step + step * 0.12}
+                    y={y}
+                    width={step * 0.76}
+                    height={height}
+                    rx="1"
+                  />
+                );
               })}
             </g>
           );
@@ -68,36 +102,67 @@ export function RunsChart({minutes}: {minutes: Minute[]}) {
   );
 }
 
-const LINES = [['p50', '50 %'], ['p95', '95 %'], ['p99', '99 %']] as const;
+const LINES = [
+  ['p50', '50 %'],
+  ['p95', '95 %'],
+  ['p99', '99 %'],
+] as const;
 
-export function LatencyChart({minutes, member, title}: {minutes: Minute[]; member: 'wall_ms' | 'start_ms'; title: string}) {
+export function LatencyChart({
+  minutes,
+  member,
+  title,
+}: {
+  minutes: Minute[];
+  member: 'wall_ms' | 'start_ms';
+  title: string;
+}) {
   const values = minutes.map(minute => minute[member]);
   const most = roundUp(Math.max(...values.map(value => value?.p99 ?? 0), 0.001));
   const last = [...values].reverse().find(Boolean);
   const x = (index: number) => LEFT + (innerWidth_ * (index + 0.5)) / minutes.length;
   const y = (value: number) => TOP + innerHeight_ * (1 - Math.min(value, most) / most);
   const path = (name: 'p50' | 'p95' | 'p99') => {
-    let text = '', open = false;
+    let text = '',
+      open = false;
     values.forEach((value, index) => {
-      if (!value) { open = false; return; }
+      if (!value) {
+        open = false;
+        return;
+      }
       text += `${open ? 'L' : 'M'}${x(index).toFixed(1)} ${y(value[name]).toFixed(1)}`;
       open = true;
     });
     return text;
   };
-  const words = last ? LINES.map(([name, share]) => `${share} within ${duration(last[name])}`).join(', ') : 'no runs in the last hour';
+  const words = last
+    ? LINES.map(([name, share]) => `${share} within ${duration(last[name])}`).join(', ')
+    : 'no runs in the last hour';
   return (
     <figure class="chart">
       <figcaption>
         <h3>{title}</h3>
-        <span class="legend">{LINES.map(([name, share]) => <span><i class={'key-' + name} />{share}{last && <b> {duration(last[name])}</b>}</span>)}</span>
+        <span class="legend">
+          {LINES.map(([name, share]) => (
+            <span>
+              <i class={'key-' + name} />
+              {share}
+              {last && <b> {duration(last[name])}</b>}
+            </span>
+          ))}
+        </span>
       </figcaption>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${title}, latest minute with runs: ${words}`}>
         <Axes most={most} label={value => duration(value)} minutes={minutes} />
         {LINES.map(([name]) => (
           <g class={'line-' + name}>
             <path d={path(name)} />
-            {values.map((value, index) => value && !values[index - 1] && !values[index + 1] && <circle cx={x(index)} cy={y(value[name])} r="2.5" />)}
+            {values.map(
+              (value, index) =>
+                value &&
+                !values[index - 1] &&
+                !values[index + 1] && <circle cx={x(index)} cy={y(value[name])} r="2.5" />,
+            )}
           </g>
         ))}
       </svg>
@@ -106,20 +171,31 @@ export function LatencyChart({minutes, member, title}: {minutes: Minute[]; membe
 }
 
 export function OutcomeChart({minutes}: {minutes: Minute[]}) {
-  const sums = ORDER.map(outcome => [outcome, minutes.reduce((sum, minute) => sum + (minute.outcomes[outcome] ?? 0), 0)] as const);
+  const sums = ORDER.map(
+    outcome => [outcome, minutes.reduce((sum, minute) => sum + (minute.outcomes[outcome] ?? 0), 0)] as const,
+  );
   const total = sums.reduce((sum, [, n]) => sum + n, 0);
   return (
     <figure class="chart">
-      <figcaption><h3>Outcomes</h3><span class="chart-now">last hour</span></figcaption>
+      <figcaption>
+        <h3>Outcomes</h3>
+        <span class="chart-now">last hour</span>
+      </figcaption>
       {total === 0 && <p class="quiet note">No runs in the last hour.</p>}
       <ul class="bars">
-        {sums.filter(([, n]) => n > 0).map(([outcome, n]) => (
-          <li>
-            <span>{OUTCOMES[outcome].short}</span>
-            <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="8" /><rect class={`fill-${OUTCOMES[outcome].tone}`} width={(100 * n) / total} height="8" /></svg>
-            <b>{count(n)}</b><span class="quiet">{((100 * n) / total).toFixed(n === total ? 0 : 1)} %</span>
-          </li>
-        ))}
+        {sums
+          .filter(([, n]) => n > 0)
+          .map(([outcome, n]) => (
+            <li>
+              <span>{OUTCOMES[outcome].short}</span>
+              <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+                <rect class="track" width="100" height="8" />
+                <rect class={`fill-${OUTCOMES[outcome].tone}`} width={(100 * n) / total} height="8" />
+              </svg>
+              <b>{count(n)}</b>
+              <span class="quiet">{((100 * n) / total).toFixed(n === total ? 0 : 1)} %</span>
+            </li>
+          ))}
       </ul>
     </figure>
   );
@@ -130,8 +206,12 @@ export function Meter({value, most, label, scarce}: {value: number; most: number
   return (
     <svg class="meter" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label={label}>
       <rect class="track" width="100" height="6" rx="3" />
-      <rect class={scarce && value >= most ? 'fill-warn' : 'fill-accent'} width={most > 0 ? Math.min(100, (100 * value) / most) : 0} height="6" rx="3" />
+      <rect
+        class={scarce && value >= most ? 'fill-warn' : 'fill-accent'}
+        width={most > 0 ? Math.min(100, (100 * value) / most) : 0}
+        height="6"
+        rx="3"
+      />
     </svg>
   );
 }
-

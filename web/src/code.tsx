@@ -3,7 +3,9 @@ import {useEffect, useState} from 'preact/hooks';
 import {visible, visibleLine, type Piece} from './ansi';
 import {count, type RunError} from './format';
 
-const LINES_FIRST = 40, COLOURED_MAX = 200_000, LINE_MAX = 5000;
+const LINES_FIRST = 40,
+  COLOURED_MAX = 200_000,
+  LINE_MAX = 5000;
 
 const plainLines = (code: string): Piece[][] => code.split('\n').map(text => [{text, classes: ''}]);
 
@@ -27,7 +29,11 @@ function Line({pieces, error, number}: {pieces: Piece[]; error: RunError | null;
       {marked && <span class="unseen">The error came from this line: </span>}
       {shown(pieces).map(piece => (piece.classes ? <span class={piece.classes}>{piece.text}</span> : piece.text))}
       {'\n'}
-      {marked && <span class="line-note">{visibleLine(error.message ? `${error.name}: ${error.message}` : error.name).slice(0, 300)}</span>}
+      {marked && (
+        <span class="line-note">
+          {visibleLine(error.message ? `${error.name}: ${error.message}` : error.name).slice(0, 300)}
+        </span>
+      )}
     </span>
   );
 }
@@ -39,8 +45,15 @@ export function Code({code, error, label}: {code: string; error: RunError | null
   useEffect(() => {
     let over = false;
     if (trimmed.length <= COLOURED_MAX)
-      void import('./highlight').then(module => { if (!over) setLines(module.highlight(trimmed)); }, () => {});
-    return () => { over = true; };
+      void import('./highlight').then(
+        module => {
+          if (!over) setLines(module.highlight(trimmed));
+        },
+        () => {},
+      );
+    return () => {
+      over = true;
+    };
   }, [trimmed]);
   // Never hide the line that is at fault.
   const first = Math.max(LINES_FIRST, (error?.line ?? 0) + 3);
@@ -48,9 +61,17 @@ export function Code({code, error, label}: {code: string; error: RunError | null
   return (
     <div class="code-box">
       <pre class="code" tabIndex={0} role="group" aria-label={label}>
-        <code>{(cut ? lines.slice(0, first) : lines).map((line, index) => <Line pieces={line} error={error} number={index + 1} />)}</code>
+        <code>
+          {(cut ? lines.slice(0, first) : lines).map((line, index) => (
+            <Line pieces={line} error={error} number={index + 1} />
+          ))}
+        </code>
       </pre>
-      {cut && <button type="button" class="more" onClick={() => setWhole(true)}>Show all {count(lines.length)} lines</button>}
+      {cut && (
+        <button type="button" class="more" onClick={() => setWhole(true)}>
+          Show all {count(lines.length)} lines
+        </button>
+      )}
     </div>
   );
 }

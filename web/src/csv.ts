@@ -10,16 +10,28 @@ const COLUMNS_MAX = 60;
 
 export function parseCsv(text: string, separator: string, rowsMax: number, whole: boolean): Table {
   const rows: string[][] = [];
-  let row: string[] = [], cell = '', quoted = false, at = 0;
+  let row: string[] = [],
+    cell = '',
+    quoted = false,
+    at = 0;
   const source = text.startsWith('\ufeff') ? text.slice(1) : text;
-  const endCell = () => { if (row.length < COLUMNS_MAX) row.push(cell); cell = ''; };
-  const endRow = () => { endCell(); rows.push(row); row = []; };
+  const endCell = () => {
+    if (row.length < COLUMNS_MAX) row.push(cell);
+    cell = '';
+  };
+  const endRow = () => {
+    endCell();
+    rows.push(row);
+    row = [];
+  };
   for (; at < source.length && rows.length < rowsMax; at++) {
     const c = source[at]!;
     if (quoted) {
       if (c !== '"') cell += c;
-      else if (source[at + 1] === '"') { cell += '"'; at++; }
-      else quoted = false;
+      else if (source[at + 1] === '"') {
+        cell += '"';
+        at++;
+      } else quoted = false;
     } else if (c === '"' && cell === '') quoted = true;
     else if (c === separator) endCell();
     else if (c === '\n') endRow();

@@ -10,7 +10,10 @@ import {DataTable} from './table';
 import type {KeptFile, Reply} from './types';
 import {Icon, isGone, Loading, messageOf, Name, save} from './ui';
 
-const PREVIEW_BYTES = 64 << 10, SHOW_BYTES = 512 << 10, ROWS_FIRST = 8, ROWS_MORE = 60;
+const PREVIEW_BYTES = 64 << 10,
+  SHOW_BYTES = 512 << 10,
+  ROWS_FIRST = 8,
+  ROWS_MORE = 60;
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 const TABLES = new Set(['text/csv', 'text/tab-separated-values']);
 const READABLE = /^text\/|^application\/(json|xml|x-yaml|yaml|javascript|x-python)$|^image\/svg\+xml$/;
@@ -27,23 +30,43 @@ async function textOf(file: KeptFile, most: number): Promise<string> {
 function Download({file}: {file: KeptFile}) {
   const label = `Download ${visibleLine(file.name)}`;
   if (isInline(file))
-    return <button type="button" class="more" aria-label={label} onClick={() => save(file.name, decoded(file), file.media_type)}><Icon name="download" />Download</button>;
+    return (
+      <button
+        type="button"
+        class="more"
+        aria-label={label}
+        onClick={() => save(file.name, decoded(file), file.media_type)}
+      >
+        <Icon name="download" />
+        Download
+      </button>
+    );
   if (file.url === null) return <span class="quiet">not kept</span>;
-  return <a class="more" aria-label={label} href={fileAddress(file.file_id, true)} download=""><Icon name="download" />Download</a>;
+  return (
+    <a class="more" aria-label={label} href={fileAddress(file.file_id, true)} download="">
+      <Icon name="download" />
+      Download
+    </a>
+  );
 }
 
 const About = ({file, icon, children}: {file: KeptFile; icon: string; children?: preact.ComponentChildren}) => (
   <div class="file-about">
     <Icon name={icon} />
     <Name text={file.name} class="file-name" />
-    <span class="quiet file-kind">{kindOf(file.media_type)}, {bytes(file.size)}</span>
+    <span class="quiet file-kind">
+      {kindOf(file.media_type)}, {bytes(file.size)}
+    </span>
     {children}
     <Download file={file} />
   </div>
 );
 
 const Gone = ({problem}: {problem: unknown}) => (
-  <p class="gone"><Icon name="clock" />{isGone(problem) ? 'No longer kept: files go with their conversation.' : messageOf(problem)}</p>
+  <p class="gone">
+    <Icon name="clock" />
+    {isGone(problem) ? 'No longer kept: files go with their conversation.' : messageOf(problem)}
+  </p>
 );
 
 function useText(file: KeptFile, most: number, wanted: boolean) {
@@ -51,9 +74,17 @@ function useText(file: KeptFile, most: number, wanted: boolean) {
   useEffect(() => {
     let over = false;
     if (wanted)
-      textOf(file, most).then(text => { if (!over) setState({text, problem: null}); },
-                              problem => { if (!over) setState({text: null, problem}); });
-    return () => { over = true; };
+      textOf(file, most).then(
+        text => {
+          if (!over) setState({text, problem: null});
+        },
+        problem => {
+          if (!over) setState({text: null, problem});
+        },
+      );
+    return () => {
+      over = true;
+    };
   }, [file.file_id, wanted]);
   return state;
 }
@@ -63,7 +94,12 @@ function TableFile({file}: {file: KeptFile}) {
   const {text, problem} = useText(file, PREVIEW_BYTES, true);
   let table: Table | null = null;
   if (text !== null)
-    table = parseCsv(text, separatorOf(text, file.media_type), 1 + (more ? ROWS_MORE : ROWS_FIRST), file.size <= PREVIEW_BYTES);
+    table = parseCsv(
+      text,
+      separatorOf(text, file.media_type),
+      1 + (more ? ROWS_MORE : ROWS_FIRST),
+      file.size <= PREVIEW_BYTES,
+    );
   const [head = [], ...body] = table?.rows ?? [];
   const label = `First rows of ${visibleLine(file.name)}`;
   return (
@@ -77,7 +113,11 @@ function TableFile({file}: {file: KeptFile}) {
           <DataTable head={[head]} body={body.map(row => row.map(cell => ({text: cell})))} label={label} />
           <p class="note quiet">
             {table.complete ? `All ${counted(body.length, 'row')}.` : `The first ${counted(body.length, 'row')}.`}
-            {!table.complete && !more && body.length >= ROWS_FIRST && <button type="button" class="more" onClick={() => setMore(true)}>Show more rows</button>}
+            {!table.complete && !more && body.length >= ROWS_FIRST && (
+              <button type="button" class="more" onClick={() => setMore(true)}>
+                Show more rows
+              </button>
+            )}
           </p>
         </>
       )}
@@ -88,26 +128,39 @@ function TableFile({file}: {file: KeptFile}) {
 function PictureFile({file}: {file: KeptFile}) {
   const src = isInline(file) ? `data:${file.media_type};base64,${file.content_base64}` : fileAddress(file.file_id);
   return (
-    <div class="file"><Picture src={src} alt={`Picture ${visibleLine(file.name)}`} name={file.name}><About file={file} icon="picture" /></Picture></div>
+    <div class="file">
+      <Picture src={src} alt={`Picture ${visibleLine(file.name)}`} name={file.name}>
+        <About file={file} icon="picture" />
+      </Picture>
+    </div>
   );
 }
 
 function OtherFile({file}: {file: KeptFile}) {
   const [open, setOpen] = useState(false);
   const {text, problem} = useText(file, SHOW_BYTES, open);
-  const isSvg = file.media_type === 'image/svg+xml', isPage = isSvg || file.media_type === 'text/html';
+  const isSvg = file.media_type === 'image/svg+xml',
+    isPage = isSvg || file.media_type === 'text/html';
   const fits = file.size <= SHOW_BYTES || !isPage;
   const title = `Content of ${visibleLine(file.name)}`;
   return (
     <div class="file">
       <About file={file} icon="file">
-        {READABLE.test(file.media_type) && fits && file.url !== null &&
-          <button type="button" class="more" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? 'Hide' : 'Show'}<span class="unseen"> {visibleLine(file.name)}</span></button>}
+        {READABLE.test(file.media_type) && fits && file.url !== null && (
+          <button type="button" class="more" aria-expanded={open} onClick={() => setOpen(!open)}>
+            {open ? 'Hide' : 'Show'}
+            <span class="unseen"> {visibleLine(file.name)}</span>
+          </button>
+        )}
       </About>
       {open && problem != null && <Gone problem={problem} />}
       {open && text === null && problem == null && <Loading what="Reading it" />}
       {open && text !== null && isPage && <SealedFrame content={text} kind={isSvg ? 'svg' : 'html'} title={title} />}
-      {open && text !== null && !isPage && <pre class="file-text" tabIndex={0} role="group" aria-label={title}>{visible(text)}</pre>}
+      {open && text !== null && !isPage && (
+        <pre class="file-text" tabIndex={0} role="group" aria-label={title}>
+          {visible(text)}
+        </pre>
+      )}
     </div>
   );
 }
@@ -120,7 +173,11 @@ export function FileCard({file}: {file: KeptFile}) {
 
 const FIRST = 12;
 
-export function Files({reply}: {reply: Pick<Reply, 'files' | 'files_skipped' | 'files_skipped_unnamed' | 'files_complete'>}) {
+export function Files({
+  reply,
+}: {
+  reply: Pick<Reply, 'files' | 'files_skipped' | 'files_skipped_unnamed' | 'files_complete'>;
+}) {
   const [whole, setWhole] = useState(false);
   const shown = whole ? reply.files : reply.files.slice(0, FIRST);
   const skipped = reply.files_skipped ?? [];
@@ -128,16 +185,30 @@ export function Files({reply}: {reply: Pick<Reply, 'files' | 'files_skipped' | '
   return (
     <section class="files">
       <h3>{counted(reply.files.length, 'file')}</h3>
-      {shown.map(file => <FileCard key={file.file_id} file={file} />)}
-      {reply.files.length > shown.length && <button type="button" class="more" onClick={() => setWhole(true)}>Show all {counted(reply.files.length, 'file')}</button>}
+      {shown.map(file => (
+        <FileCard key={file.file_id} file={file} />
+      ))}
+      {reply.files.length > shown.length && (
+        <button type="button" class="more" onClick={() => setWhole(true)}>
+          Show all {counted(reply.files.length, 'file')}
+        </button>
+      )}
       {skipped.length > 0 && (
         <ul class="skipped">
           {skipped.slice(0, 50).map(file => (
-            <li><Icon name="warning" /><Name text={file.name} /> <span class="quiet">({bytes(file.size)}) was not kept: {SKIPPED[file.reason] ?? file.reason}</span></li>
+            <li>
+              <Icon name="warning" />
+              <Name text={file.name} />{' '}
+              <span class="quiet">
+                ({bytes(file.size)}) was not kept: {SKIPPED[file.reason] ?? file.reason}
+              </span>
+            </li>
           ))}
         </ul>
       )}
-      {reply.files_complete === false && <p class="quiet note">The sandbox ended before all files could be looked at.</p>}
+      {reply.files_complete === false && (
+        <p class="quiet note">The sandbox ended before all files could be looked at.</p>
+      )}
     </section>
   );
 }

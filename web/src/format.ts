@@ -35,7 +35,10 @@ export function duration(ms: number): string {
 const relativeWords = new Intl.RelativeTimeFormat('en', {numeric: 'auto'});
 const exactWords = new Intl.DateTimeFormat(undefined, {dateStyle: 'full', timeStyle: 'long'});
 const STEPS: [Intl.RelativeTimeFormatUnit, number, number][] = [
-  ['second', 1, 60], ['minute', 60, 3600], ['hour', 3600, 86400], ['day', 86400, Infinity],
+  ['second', 1, 60],
+  ['minute', 60, 3600],
+  ['hour', 3600, 86400],
+  ['day', 86400, Infinity],
 ];
 
 export function relative(time: number, now: number): string {
@@ -63,7 +66,15 @@ export const OUTCOMES: Record<Outcome, {short: string; tone: Tone}> = {
 };
 
 const SIGNALS: Record<number, string> = {
-  4: 'SIGILL', 6: 'SIGABRT', 7: 'SIGBUS', 8: 'SIGFPE', 9: 'SIGKILL', 11: 'SIGSEGV', 13: 'SIGPIPE', 15: 'SIGTERM', 31: 'SIGSYS',
+  4: 'SIGILL',
+  6: 'SIGABRT',
+  7: 'SIGBUS',
+  8: 'SIGFPE',
+  9: 'SIGKILL',
+  11: 'SIGSEGV',
+  13: 'SIGPIPE',
+  15: 'SIGTERM',
+  31: 'SIGSYS',
 };
 
 export const toneOf = (outcome: string): Tone => OUTCOMES[outcome as Outcome]?.tone ?? 'quiet';
@@ -78,17 +89,27 @@ function errorWords(run: Partial<Reply> & Pick<RunSummary, 'exit_code'>): string
 }
 
 /** "Stopped after 20 s": what came of a run, for people. */
-export function outcomeWords(run: Pick<RunSummary, 'outcome' | 'exit_code' | 'usage'> & {stderr?: string},
-                             limits: {memory: number; output: number}): string {
+export function outcomeWords(
+  run: Pick<RunSummary, 'outcome' | 'exit_code' | 'usage'> & {stderr?: string},
+  limits: {memory: number; output: number},
+): string {
   switch (run.outcome) {
-    case 'ok': return 'Finished';
-    case 'error': return errorWords(run as never);
-    case 'timeout': return `Stopped after ${duration(run.usage.wall_ms)}`;
-    case 'out_of_memory': return `Stopped: over ${bytes(limits.memory)} of memory`;
-    case 'output_limit': return `Stopped: printed more than ${bytes(limits.output)}`;
-    case 'killed': return 'Its sandbox was lost: run it again';
-    case 'internal': return 'Never ran, a fault of the service: run it again';
-    default: return 'Unknown outcome';
+    case 'ok':
+      return 'Finished';
+    case 'error':
+      return errorWords(run as never);
+    case 'timeout':
+      return `Stopped after ${duration(run.usage.wall_ms)}`;
+    case 'out_of_memory':
+      return `Stopped: over ${bytes(limits.memory)} of memory`;
+    case 'output_limit':
+      return `Stopped: printed more than ${bytes(limits.output)}`;
+    case 'killed':
+      return 'Its sandbox was lost: run it again';
+    case 'internal':
+      return 'Never ran, a fault of the service: run it again';
+    default:
+      return 'Unknown outcome';
   }
 }
 
@@ -116,16 +137,31 @@ export function exceptionOf(stderr: string): RunError | null {
 // ---- files
 
 const KINDS: Record<string, string> = {
-  'text/csv': 'CSV table', 'text/tab-separated-values': 'TSV table', 'text/plain': 'Text', 'application/json': 'JSON',
-  'text/html': 'HTML page', 'image/svg+xml': 'SVG drawing', 'image/png': 'PNG picture', 'image/jpeg': 'JPEG picture',
-  'image/gif': 'GIF picture', 'image/webp': 'WebP picture', 'application/pdf': 'PDF document', 'application/zip': 'ZIP archive',
-  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'Excel workbook', 'text/markdown': 'Markdown text',
-  'application/octet-stream': 'Binary file', 'text/x-python': 'Python source',
+  'text/csv': 'CSV table',
+  'text/tab-separated-values': 'TSV table',
+  'text/plain': 'Text',
+  'application/json': 'JSON',
+  'text/html': 'HTML page',
+  'image/svg+xml': 'SVG drawing',
+  'image/png': 'PNG picture',
+  'image/jpeg': 'JPEG picture',
+  'image/gif': 'GIF picture',
+  'image/webp': 'WebP picture',
+  'application/pdf': 'PDF document',
+  'application/zip': 'ZIP archive',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'Excel workbook',
+  'text/markdown': 'Markdown text',
+  'application/octet-stream': 'Binary file',
+  'text/x-python': 'Python source',
 };
 export const kindOf = (mediaType: string) => KINDS[mediaType] ?? mediaType;
 
 export const SKIPPED: Record<string, string> = {
-  too_large: 'over 4 MiB', total_too_large: 'the files of this run would be over 16 MiB', too_many: 'too many files',
-  not_a_regular_file: 'a link, pipe or socket', unreadable: 'could not be read', name: 'its name is too long',
+  too_large: 'over 4 MiB',
+  total_too_large: 'the files of this run would be over 16 MiB',
+  too_many: 'too many files',
+  not_a_regular_file: 'a link, pipe or socket',
+  unreadable: 'could not be read',
+  name: 'its name is too long',
   quota: 'the project keeps as much as it may',
 };

@@ -5,8 +5,12 @@ import type {Piece} from './ansi';
 
 export function highlight(code: string): Piece[][] {
   const lines: Piece[][] = [[]];
-  highlightCode(code, parser.parse(code), classHighlighter,
-                (text, classes) => lines[lines.length - 1]!.push({text, classes}),
-                () => lines.push([]));
+  highlightCode(
+    code,
+    parser.parse(code),
+    classHighlighter,
+    (text, classes) => lines[lines.length - 1]!.push({text, classes}),
+    () => lines.push([]),
+  );
   return lines;
 }

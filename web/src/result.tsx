@@ -17,10 +17,26 @@ const member = (map: MimeMap, type: string): string | null => {
   return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
 };
 
-export function Picture({src, alt, name, children}: {src: string; alt: string; name: string; children?: preact.ComponentChildren}) {
+export function Picture({
+  src,
+  alt,
+  name,
+  children,
+}: {
+  src: string;
+  alt: string;
+  name: string;
+  children?: preact.ComponentChildren;
+}) {
   const [large, setLarge] = useState(false);
   const [failed, setFailed] = useState(false);
-  if (failed) return <p class="gone"><Icon name="clock" />{alt} cannot be shown: it is broken, or no longer kept.</p>;
+  if (failed)
+    return (
+      <p class="gone">
+        <Icon name="clock" />
+        {alt} cannot be shown: it is broken, or no longer kept.
+      </p>
+    );
   return (
     <figure class="picture">
       <button type="button" class="picture-button" aria-label={`Enlarge: ${alt}`} onClick={() => setLarge(true)}>
@@ -28,9 +44,18 @@ export function Picture({src, alt, name, children}: {src: string; alt: string; n
       </button>
       <figcaption>
         {children ?? <span>{alt}</span>}
-        {!children && <a class="more" href={src} download={name}><Icon name="download" />Save</a>}
+        {!children && (
+          <a class="more" href={src} download={name}>
+            <Icon name="download" />
+            Save
+          </a>
+        )}
       </figcaption>
-      {large && <Dialog title={alt} wide onClose={() => setLarge(false)}><img class="large" src={src} alt={alt} /></Dialog>}
+      {large && (
+        <Dialog title={alt} wide onClose={() => setLarge(false)}>
+          <img class="large" src={src} alt={alt} />
+        </Dialog>
+      )}
     </figure>
   );
 }
@@ -43,16 +68,29 @@ function Html({html, plain, title}: {html: string; plain: string | null; title: 
       <section class="value">
         <h3>Table</h3>
         <DataTable head={table.head} body={table.body} label={title} />
-        {(table.note || table.cut) && <p class="quiet note">{visible(table.note)}{table.cut && ' The first 200 rows are shown.'}</p>}
+        {(table.note || table.cut) && (
+          <p class="quiet note">
+            {visible(table.note)}
+            {table.cut && ' The first 200 rows are shown.'}
+          </p>
+        )}
       </section>
     );
   return (
     <section class="value">
       <h3>Value</h3>
-      {plain !== null && <pre tabIndex={0} role="group" aria-label={title}>{visible(plain.slice(0, TEXT_MAX))}</pre>}
-      {open
-        ? <SealedFrame content={html} kind="html" title={title} />
-        : <button type="button" class="more" onClick={() => setOpen(true)}>Show as a page</button>}
+      {plain !== null && (
+        <pre tabIndex={0} role="group" aria-label={title}>
+          {visible(plain.slice(0, TEXT_MAX))}
+        </pre>
+      )}
+      {open ? (
+        <SealedFrame content={html} kind="html" title={title} />
+      ) : (
+        <button type="button" class="more" onClick={() => setOpen(true)}>
+          Show as a page
+        </button>
+      )}
     </section>
   );
 }
@@ -63,8 +101,13 @@ export function Result({map, number, run}: {map: MimeMap; number: number; run: s
   for (const type of PICTURES) {
     const data = member(map, type);
     if (data && /^[A-Za-z0-9+/=\s]+$/.test(data))
-      return <Picture src={`data:${type};base64,${data.replace(/\s/g, '')}`} alt={`Chart ${number} of ${run}`}
-                      name={`chart-${number}.${type.slice(6)}`} />;
+      return (
+        <Picture
+          src={`data:${type};base64,${data.replace(/\s/g, '')}`}
+          alt={`Chart ${number} of ${run}`}
+          name={`chart-${number}.${type.slice(6)}`}
+        />
+      );
   }
   const svg = member(map, 'image/svg+xml');
   if (svg) return <SealedFrame content={svg} kind="svg" title={title} />;
@@ -75,7 +118,10 @@ export function Result({map, number, run}: {map: MimeMap; number: number; run: s
   return (
     <section class="value">
       <h3>Value</h3>
-      <pre tabIndex={0} role="group" aria-label={title}>{visible(text.slice(0, TEXT_MAX))}{text.length > TEXT_MAX && ' …'}</pre>
+      <pre tabIndex={0} role="group" aria-label={title}>
+        {visible(text.slice(0, TEXT_MAX))}
+        {text.length > TEXT_MAX && ' …'}
+      </pre>
     </section>
   );
 }

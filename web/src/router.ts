@@ -51,7 +51,9 @@ export function usePlace(): Place {
   useEffect(() => {
     const listener = () => setPlace(here());
     listeners.add(listener);
-    return () => { listeners.delete(listener); };
+    return () => {
+      listeners.delete(listener);
+    };
   }, []);
   return place;
 }

@@ -123,10 +123,23 @@ export interface Status {
   version: string;
   uptime_s: number;
   stopping: boolean;
-  pool: {target: number; parked: number; creating: number; created_total: number; failed_total: number;
-         warm_claims_total: number; cold_claims_total: number};
-  runs: {running: number; max_concurrent: number; queued: number; queue_max: number; refused_total: number;
-         expired_total: number};
+  pool: {
+    target: number;
+    parked: number;
+    creating: number;
+    created_total: number;
+    failed_total: number;
+    warm_claims_total: number;
+    cold_claims_total: number;
+  };
+  runs: {
+    running: number;
+    max_concurrent: number;
+    queued: number;
+    queue_max: number;
+    refused_total: number;
+    expired_total: number;
+  };
   template: {state: string; generation: number};
   sessions: {live: number; max: number; per_project_max: number; list: LiveSession[]};
   sandboxes: {alive: number; max: number};
@@ -135,8 +148,15 @@ export interface Status {
 
 export interface Environment {
   python?: unknown;
-  limits: {timeout_s: number; timeout_max_s: number; memory_bytes: number; output_max_bytes: number; file_bytes: number;
-           input_files: number; body_bytes: number};
+  limits: {
+    timeout_s: number;
+    timeout_max_s: number;
+    memory_bytes: number;
+    output_max_bytes: number;
+    file_bytes: number;
+    input_files: number;
+    body_bytes: number;
+  };
 }
 
 export interface Project {

@@ -50,7 +50,9 @@ export function Icon({name}: {name: string}) {
 
 /** A name: one line, every character visible, isolated from the direction of what stands around it. */
 export const Name = ({text, class: extra = ''}: {text: string; class?: string}) => (
-  <bdi class={'name ' + extra} dir="ltr">{visibleLine(String(text))}</bdi>
+  <bdi class={'name ' + extra} dir="ltr">
+    {visibleLine(String(text))}
+  </bdi>
 );
 
 export const Ansi = ({text}: {text: string}) => (
@@ -72,12 +74,15 @@ export function Time({at, prefix = ''}: {at: string | number; prefix?: string}) 
   useEffect(() => {
     const listener = () => redraw(n => n + 1);
     clock.listeners.add(listener);
-    return () => { clock.listeners.delete(listener); };
+    return () => {
+      clock.listeners.delete(listener);
+    };
   }, []);
   if (!Number.isFinite(time)) return <span>unknown time</span>;
   return (
     <time dateTime={new Date(time).toISOString()} title={exact(time)}>
-      {prefix}{relative(time, Math.max(clock.now, Date.now() - 10_000))}
+      {prefix}
+      {relative(time, Math.max(clock.now, Date.now() - 10_000))}
     </time>
   );
 }
@@ -85,19 +90,35 @@ export function Time({at, prefix = ''}: {at: string | number; prefix?: string}) 
 // ---- states
 
 export const Loading = ({what = 'Loading'}: {what?: string}) => (
-  <div class="loading" role="status"><span class="spinner" aria-hidden="true" />{what}…</div>
+  <div class="loading" role="status">
+    <span class="spinner" aria-hidden="true" />
+    {what}…
+  </div>
 );
 
 /** `page`: it is all that there is to see. */
-export const Empty = ({icon, title, page, children}: {icon: string; title: string; page?: boolean; children?: ComponentChildren}) => (
+export const Empty = ({
+  icon,
+  title,
+  page,
+  children,
+}: {
+  icon: string;
+  title: string;
+  page?: boolean;
+  children?: ComponentChildren;
+}) => (
   <div class="empty">
-    <div class="empty-icon"><Icon name={icon} /></div>
+    <div class="empty-icon">
+      <Icon name={icon} />
+    </div>
     {page ? <h1>{title}</h1> : <h2>{title}</h2>}
     {children && <div class="empty-text">{children}</div>}
   </div>
 );
 
-export const messageOf = (problem: unknown) => (problem instanceof Error ? visibleLine(problem.message) : 'Something failed.');
+export const messageOf = (problem: unknown) =>
+  problem instanceof Error ? visibleLine(problem.message) : 'Something failed.';
 export const isGone = (problem: unknown) => problem instanceof ApiError && problem.status === 404;
 
 export function Problem({problem, retry}: {problem: unknown; retry?: () => void}) {
@@ -105,7 +126,11 @@ export function Problem({problem, retry}: {problem: unknown; retry?: () => void}
     <div class="problem" role="alert">
       <Icon name="warning" />
       <div>{messageOf(problem)}</div>
-      {retry && <button type="button" class="small" onClick={retry}>Try again</button>}
+      {retry && (
+        <button type="button" class="small" onClick={retry}>
+          Try again
+        </button>
+      )}
     </div>
   );
 }
@@ -113,21 +138,52 @@ export function Problem({problem, retry}: {problem: unknown; retry?: () => void}
 export function Outcome({outcome, words}: {outcome: string; words?: string}) {
   const tone = toneOf(outcome);
   const icon = {good: 'check', bad: 'cross', warn: 'warning', quiet: 'stop'}[tone];
-  return <span class={`outcome tone-${tone}`}><Icon name={icon} />{words ?? shortOf(outcome)}</span>;
+  return (
+    <span class={`outcome tone-${tone}`}>
+      <Icon name={icon} />
+      {words ?? shortOf(outcome)}
+    </span>
+  );
 }
 
 // ---- links and dialogs
 
-export function Link({to, children, ...rest}: {to: string; children: ComponentChildren} & JSX.HTMLAttributes<HTMLAnchorElement>) {
+export function Link({
+  to,
+  children,
+  ...rest
+}: {to: string; children: ComponentChildren} & JSX.HTMLAttributes<HTMLAnchorElement>) {
   const follow = (event: MouseEvent) => {
-    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    if (
+      event.defaultPrevented ||
+      event.button !== 0 ||
+      event.metaKey ||
+      event.ctrlKey ||
+      event.shiftKey ||
+      event.altKey
+    )
+      return;
     event.preventDefault();
     navigate(to);
   };
-  return <a {...rest} href={href(to)} onClick={follow}>{children}</a>;
+  return (
+    <a {...rest} href={href(to)} onClick={follow}>
+      {children}
+    </a>
+  );
 }
 
-export function Dialog({title, onClose, children, wide}: {title: string; onClose: () => void; children: ComponentChildren; wide?: boolean}) {
+export function Dialog({
+  title,
+  onClose,
+  children,
+  wide,
+}: {
+  title: string;
+  onClose: () => void;
+  children: ComponentChildren;
+  wide?: boolean;
+}) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const element = dialog.current!;
@@ -138,14 +194,21 @@ export function Dialog({title, onClose, children, wide}: {title: string; onClose
       if (before instanceof HTMLElement) before.focus();
     };
   }, []);
-  const cancel = (event: Event) => { event.preventDefault(); onClose(); };
-  const outside = (event: MouseEvent) => { if (event.target === dialog.current) onClose(); };
+  const cancel = (event: Event) => {
+    event.preventDefault();
+    onClose();
+  };
+  const outside = (event: MouseEvent) => {
+    if (event.target === dialog.current) onClose();
+  };
   return (
     <dialog ref={dialog} class={wide ? 'wide' : ''} aria-label={title} onCancel={cancel} onClick={outside}>
       <div class="dialog-body">
         <header>
           <h2>{title}</h2>
-          <button type="button" class="plain" aria-label="Close" onClick={onClose}><Icon name="close" /></button>
+          <button type="button" class="plain" aria-label="Close" onClick={onClose}>
+            <Icon name="close" />
+          </button>
         </header>
         {children}
       </div>
@@ -179,8 +242,12 @@ export function Confirm({question, onClose}: {question: Question; onClose: () =>
       <p>{question.text}</p>
       {problem != null && <Problem problem={problem} />}
       <div class="actions">
-        <button type="button" onClick={onClose}>Cancel</button>
-        <button type="button" class="danger" disabled={busy} onClick={go}>{question.action}</button>
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button type="button" class="danger" disabled={busy} onClick={go}>
+          {question.action}
+        </button>
       </div>
     </Dialog>
   );
@@ -206,8 +273,11 @@ export function useLoad<T>(load: () => Promise<T>, keys: unknown[], everyMs?: nu
   const [state, setState] = useState<{value: T | null; problem: unknown}>({value: null, problem: null});
   const [turn, setTurn] = useState(0);
   useEffect(() => {
-    let over = false, timer: ReturnType<typeof setTimeout> | undefined;
-    const again = () => { if (everyMs && !over) timer = setTimeout(go, everyMs); };
+    let over = false,
+      timer: ReturnType<typeof setTimeout> | undefined;
+    const again = () => {
+      if (everyMs && !over) timer = setTimeout(go, everyMs);
+    };
     const go = async () => {
       if (document.hidden && everyMs) return again();
       try {
@@ -219,7 +289,10 @@ export function useLoad<T>(load: () => Promise<T>, keys: unknown[], everyMs?: nu
       again();
     };
     void go();
-    return () => { over = true; clearTimeout(timer); };
+    return () => {
+      over = true;
+      clearTimeout(timer);
+    };
   }, [...keys, turn]);
   return {...state, reload: () => setTurn(n => n + 1)};
 }

@@ -47,11 +47,16 @@ with open("long.csv", "w") as file:
     for day in range(2000):
         file.write(f'{day},{day * 37 % 101},"a, ""quoted"" note"\\n')`;
 
-const CSV = Array.from({length: 40}, (_, n) => `${['Oslo', 'Rome', 'Lima', 'Kyoto'][n % 4]},${(n * 37) % 90}`).join('\n');
+const CSV = Array.from({length: 40}, (_, n) => `${['Oslo', 'Rome', 'Lima', 'Kyoto'][n % 4]},${(n * 37) % 90}`).join(
+  '\n',
+);
 
 async function seedNotebook(api) {
   const runs = {};
-  const first = await api.run('sales-report', SALES, {agent: 'reports', files: [{name: 'sales.csv', content: 'city,amount\n' + CSV + '\n'}]});
+  const first = await api.run('sales-report', SALES, {
+    agent: 'reports',
+    files: [{name: 'sales.csv', content: 'city,amount\n' + CSV + '\n'}],
+  });
   const total = first.files.find(file => file.name === 'total.csv');
   runs.table = first;
   const again = more => api.run('sales-report', more.code, {agent: 'reports', ...more});
@@ -61,7 +66,9 @@ async function seedNotebook(api) {
   runs.files = await again({code: FILES});
   runs.value = await again({code: '{"answer": 6 * 7, "list": [1, 2, 3]}'});
   runs.timeout = await again({code: 'import time\nprint("waiting")\ntime.sleep(30)', timeout_s: 1});
-  runs.memory = await again({code: 'block = bytearray(700 << 20)\nfor at in range(0, len(block), 4096):\n    block[at] = 1'});
+  runs.memory = await again({
+    code: 'block = bytearray(700 << 20)\nfor at in range(0, len(block), 4096):\n    block[at] = 1',
+  });
   runs.exit = await again({code: 'import sys\nsys.exit(3)'});
   runs.long = await again({code: 'for n in range(3000):\n    print("line", n)'});
   return runs;
@@ -69,10 +76,16 @@ async function seedNotebook(api) {
 
 /** A few conversations more, so that the list is one. */
 async function seedList(api) {
-  const names = ['weather-2026-11-29', 'invoice:4711', 'forecast.q4', 'onboarding-42', 'translate-fr', 'inventory-check'];
+  const names = [
+    'weather-2026-11-29',
+    'invoice:4711',
+    'forecast.q4',
+    'onboarding-42',
+    'translate-fr',
+    'inventory-check',
+  ];
   for (const [index, name] of names.entries())
-    for (let n = 0; n <= index % 3; n++)
-      await api.run(name, `print("run ${n}")`, index % 2 ? {agent: 'plain'} : {});
+    for (let n = 0; n <= index % 3; n++) await api.run(name, `print("run ${n}")`, index % 2 ? {agent: 'plain'} : {});
 }
 
 export async function seed(admin, outside) {
@@ -81,8 +94,16 @@ export async function seed(admin, outside) {
   const {key} = await admin.post('/v1/projects/demo/keys', {label: 'tests'});
   const {key: emptyKey} = await admin.post('/v1/projects/empty/keys', {label: 'tests'});
   const api = new Api(admin.url, key);
-  await api.put('/v1/agents/reports', {tools: [{name: 'send_mail', entrypoint: 'tools.mail:send', description: 'Sends a mail.',
-                                               parameters: {type: 'object', properties: {}}}]});
+  await api.put('/v1/agents/reports', {
+    tools: [
+      {
+        name: 'send_mail',
+        entrypoint: 'tools.mail:send',
+        description: 'Sends a mail.',
+        parameters: {type: 'object', properties: {}},
+      },
+    ],
+  });
   await api.put('/v1/agents/plain', {});
   await api.put('/v1/agents/notebook', {});
   await api.put('/v1/agents/notebook/env/CODE_INTERPRETER_SESSION', {value: 'true'});

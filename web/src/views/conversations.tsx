@@ -22,7 +22,9 @@ const merge = (list: Conversation[], news: Conversation[]) => {
 
 const matches = (entry: Conversation, q: string, agent: string) =>
   (!agent || entry.agent === agent) &&
-  (!q || entry.conversation_id.toLowerCase().includes(q.toLowerCase()) || (entry.agent ?? '').toLowerCase().includes(q.toLowerCase()));
+  (!q ||
+    entry.conversation_id.toLowerCase().includes(q.toLowerCase()) ||
+    (entry.agent ?? '').toLowerCase().includes(q.toLowerCase()));
 
 /** The list, kept up to date by events of the project. */
 function useConversations(q: string, agent: string) {
@@ -41,8 +43,15 @@ function useConversations(q: string, agent: string) {
     };
     setState(before => ({...before, problem: null}));
     const source = new EventSource(address('/v1/events'));
-    source.addEventListener('open', () => { if (!over) { setLive(true); void load(); } });
-    source.addEventListener('error', () => { if (!over) setLive(false); });
+    source.addEventListener('open', () => {
+      if (!over) {
+        setLive(true);
+        void load();
+      }
+    });
+    source.addEventListener('error', () => {
+      if (!over) setLive(false);
+    });
     source.addEventListener('conversation', event => {
       const entry = JSON.parse((event as MessageEvent).data) as Conversation;
       if (!over && matches(entry, q, agent))
@@ -50,12 +59,19 @@ function useConversations(q: string, agent: string) {
     });
     source.addEventListener('end', event => {
       const {conversation_id: id} = JSON.parse((event as MessageEvent).data) as Conversation;
-      if (!over) setState(before => ({...before, list: before.list?.filter(entry => entry.conversation_id !== id) ?? null}));
+      if (!over)
+        setState(before => ({...before, list: before.list?.filter(entry => entry.conversation_id !== id) ?? null}));
     });
     void load();
     // Without the stream, the list is asked for again and again.
-    const timer = setInterval(() => { if (source.readyState !== EventSource.OPEN && !document.hidden) void load(); }, 5000);
-    return () => { over = true; clearInterval(timer); source.close(); };
+    const timer = setInterval(() => {
+      if (source.readyState !== EventSource.OPEN && !document.hidden) void load();
+    }, 5000);
+    return () => {
+      over = true;
+      clearInterval(timer);
+      source.close();
+    };
   }, [q, agent, turn]);
   const more = async () => {
     try {
@@ -71,12 +87,27 @@ function useConversations(q: string, agent: string) {
 const Row = ({entry}: {entry: Conversation}) => (
   <li>
     <Link to={to('conversations', entry.conversation_id)} class="row">
-      <span class="row-title"><Name text={entry.conversation_id} /></span>
-      <span class="row-agent">{entry.agent ? <span class="chip"><Icon name="agents" /><Name text={entry.agent} /></span> : <span class="quiet">no agent</span>}</span>
+      <span class="row-title">
+        <Name text={entry.conversation_id} />
+      </span>
+      <span class="row-agent">
+        {entry.agent ? (
+          <span class="chip">
+            <Icon name="agents" />
+            <Name text={entry.agent} />
+          </span>
+        ) : (
+          <span class="quiet">no agent</span>
+        )}
+      </span>
       <span class="row-number">{counted(entry.run_count, 'run')}</span>
-      <span class="row-number">{entry.file_count ? counted(entry.file_count, 'file') : <span class="quiet">no files</span>}</span>
+      <span class="row-number">
+        {entry.file_count ? counted(entry.file_count, 'file') : <span class="quiet">no files</span>}
+      </span>
       <span class="row-number row-size">{bytes(entry.bytes)}</span>
-      <span class="row-time"><Time at={entry.active_at} /></span>
+      <span class="row-time">
+        <Time at={entry.active_at} />
+      </span>
     </Link>
   </li>
 );
@@ -86,25 +117,35 @@ function Nothing({filtered}: {filtered: boolean}) {
     return (
       <Empty icon="search" title="Nothing matches">
         <p>No conversation has this in its name or its agent's.</p>
-        <button type="button" onClick={() => navigate('/conversations', true)}>Show all conversations</button>
+        <button type="button" onClick={() => navigate('/conversations', true)}>
+          Show all conversations
+        </button>
       </Empty>
     );
   return (
     <Empty icon="conversations" title="No conversations yet">
-      <p>A conversation begins with its first run that carries a <code>conversation_id</code>, and is kept for a day after its last one.</p>
-      <Link to="/playground" class="button primary">Try one in the playground</Link>
+      <p>
+        A conversation begins with its first run that carries a <code>conversation_id</code>, and is kept for a day
+        after its last one.
+      </p>
+      <Link to="/playground" class="button primary">
+        Try one in the playground
+      </Link>
     </Empty>
   );
 }
 
 export function Conversations() {
   const place = usePlace();
-  const q = place.query.get('q') ?? '', agent = place.query.get('agent') ?? '';
+  const q = place.query.get('q') ?? '',
+    agent = place.query.get('agent') ?? '';
   const agents = useLoad(listAgents, []);
   const {list, next, problem, live, more, reload} = useConversations(q, agent);
   const timer = useRef<ReturnType<typeof setTimeout>>();
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => { if (field.current && document.activeElement !== field.current) field.current.value = q; }, [q]);
+  useEffect(() => {
+    if (field.current && document.activeElement !== field.current) field.current.value = q;
+  }, [q]);
   const go = (fields: {q: string; agent: string}) => {
     const query = new URLSearchParams();
     if (fields.q) query.set('q', fields.q);
@@ -122,16 +163,23 @@ export function Conversations() {
     <>
       <div class="head">
         <h1>Conversations</h1>
-        <span class={'live' + (live ? ' on' : '')} role="status">{live ? 'Live' : 'Connecting…'}</span>
+        <span class={'live' + (live ? ' on' : '')} role="status">
+          {live ? 'Live' : 'Connecting…'}
+        </span>
       </div>
       <div class="filters" role="search">
-        <label class="search"><span class="unseen">Search by name or agent</span><Icon name="search" />
+        <label class="search">
+          <span class="unseen">Search by name or agent</span>
+          <Icon name="search" />
           <input ref={field} type="search" defaultValue={q} placeholder="Search by name or agent" onInput={search} />
         </label>
-        <label><span class="unseen">Agent</span>
+        <label>
+          <span class="unseen">Agent</span>
           <select value={agent} onChange={event => go({q, agent: (event.target as HTMLSelectElement).value})}>
             <option value="">All agents</option>
-            {names.map(name => <option value={name}>{name}</option>)}
+            {names.map(name => (
+              <option value={name}>{name}</option>
+            ))}
           </select>
         </label>
       </div>
@@ -140,10 +188,20 @@ export function Conversations() {
       {list?.length === 0 && <Nothing filtered={Boolean(q || agent)} />}
       {list && list.length > 0 && (
         <>
-          <ul class="rows conversations" aria-label="Conversations">{list.map(entry => <Row key={entry.conversation_id} entry={entry} />)}</ul>
+          <ul class="rows conversations" aria-label="Conversations">
+            {list.map(entry => (
+              <Row key={entry.conversation_id} entry={entry} />
+            ))}
+          </ul>
           <p class="foot quiet">
-            {next ? `${count(list.length)} shown, latest first. ` : `${counted(list.length, 'conversation')}, latest first.`}
-            {next && <button type="button" onClick={more}>Show more</button>}
+            {next
+              ? `${count(list.length)} shown, latest first. `
+              : `${counted(list.length, 'conversation')}, latest first.`}
+            {next && (
+              <button type="button" onClick={more}>
+                Show more
+              </button>
+            )}
           </p>
         </>
       )}

@@ -51,16 +51,22 @@ type Phase =
   | {is: 'failed'; problem: unknown; live: Live | null};
 
 const LIVE_MAX = 400_000;
-const ended = (text: string) => (text.length > LIVE_MAX ? '… the beginning is left out\n' + text.slice(-LIVE_MAX) : text);
+const ended = (text: string) =>
+  text.length > LIVE_MAX ? '… the beginning is left out\n' + text.slice(-LIVE_MAX) : text;
 
 function take(live: Live, event: ServerEvent): Live {
   const data = JSON.parse(event.data);
   switch (event.name) {
-    case 'stdout': return {...live, stdout: ended(live.stdout + data.text)};
-    case 'stderr': return {...live, stderr: ended(live.stderr + data.text)};
-    case 'result': return {...live, results: [...live.results, data]};
-    case 'file': return {...live, files: [...live.files, String(data.name)]};
-    default: return live;
+    case 'stdout':
+      return {...live, stdout: ended(live.stdout + data.text)};
+    case 'stderr':
+      return {...live, stderr: ended(live.stderr + data.text)};
+    case 'result':
+      return {...live, results: [...live.results, data]};
+    case 'file':
+      return {...live, files: [...live.files, String(data.name)]};
+    default:
+      return live;
   }
 }
 
@@ -82,8 +88,13 @@ function useRunner(onDone: (reply: Reply) => void) {
     const controller = new AbortController();
     request.current = controller;
     let live: Live = {stdout: '', stderr: '', results: [], files: [], started: performance.now()};
-    let drawn = 0, reply: Reply | null = null, failure: unknown = null;
-    const draw = () => { drawn = 0; if (!reply && request.current === controller) setPhase({is: 'running', live}); };
+    let drawn = 0,
+      reply: Reply | null = null,
+      failure: unknown = null;
+    const draw = () => {
+      drawn = 0;
+      if (!reply && request.current === controller) setPhase({is: 'running', live});
+    };
     setPhase({is: 'running', live});
     announce('Running');
     try {
@@ -121,7 +132,9 @@ function LiveOutput({live}: {live: Live}) {
     <div class="run-body">
       <Output text={live.stdout} label="Output" title="this run" name="output" truncated={false} />
       <Output text={live.stderr} label="Error output" title="this run" name="errors" truncated={false} />
-      {live.results.map((map, index) => <Result map={map} number={index + 1} run="this run" />)}
+      {live.results.map((map, index) => (
+        <Result map={map} number={index + 1} run="this run" />
+      ))}
     </div>
   );
 }
@@ -132,12 +145,22 @@ function Running({live}: {live: Live}) {
     const timer = setInterval(() => setNow(performance.now()), 200);
     return () => clearInterval(timer);
   }, []);
-  return <span class="outcome tone-running"><span class="spinner" aria-hidden="true" />Running for {duration(Math.max(0, Math.floor((now - live.started) / 100) * 100))}</span>;
+  return (
+    <span class="outcome tone-running">
+      <span class="spinner" aria-hidden="true" />
+      Running for {duration(Math.max(0, Math.floor((now - live.started) / 100) * 100))}
+    </span>
+  );
 }
 
 function Outcome_({reply}: {reply: Reply}) {
   const limits = useLimits();
-  return <><Outcome outcome={reply.outcome} words={outcomeWords(reply, limits)} /><RunFacts run={reply} /></>;
+  return (
+    <>
+      <Outcome outcome={reply.outcome} words={outcomeWords(reply, limits)} />
+      <RunFacts run={reply} />
+    </>
+  );
 }
 
 function Result_({phase}: {phase: Phase}) {
@@ -147,13 +170,27 @@ function Result_({phase}: {phase: Phase}) {
         <h2>Result</h2>
         {phase.is === 'running' && <Running live={phase.live} />}
         {phase.is === 'done' && <Outcome_ reply={phase.reply} />}
-        {phase.is === 'stopped' && <span class="outcome tone-quiet"><Icon name="stop" />You stopped it after {duration(phase.after)}</span>}
+        {phase.is === 'stopped' && (
+          <span class="outcome tone-quiet">
+            <Icon name="stop" />
+            You stopped it after {duration(phase.after)}
+          </span>
+        )}
       </div>
       <div class="pane-body">
-        {phase.is === 'idle' && <p class="quiet placeholder">What the code prints, its values, charts and files appear here.</p>}
-        {phase.is === 'running' && !phase.live.stdout && !phase.live.stderr && phase.live.results.length === 0 && <p class="quiet placeholder">Nothing printed so far.</p>}
+        {phase.is === 'idle' && (
+          <p class="quiet placeholder">What the code prints, its values, charts and files appear here.</p>
+        )}
+        {phase.is === 'running' && !phase.live.stdout && !phase.live.stderr && phase.live.results.length === 0 && (
+          <p class="quiet placeholder">Nothing printed so far.</p>
+        )}
         {(phase.is === 'running' || phase.is === 'stopped') && <LiveOutput live={phase.live} />}
-        {phase.is === 'failed' && <><Problem problem={phase.problem} />{phase.live && <LiveOutput live={phase.live} />}</>}
+        {phase.is === 'failed' && (
+          <>
+            <Problem problem={phase.problem} />
+            {phase.live && <LiveOutput live={phase.live} />}
+          </>
+        )}
         {phase.is === 'done' && <RunBody reply={phase.reply} title="this run" withCode={false} />}
       </div>
     </section>
@@ -170,13 +207,22 @@ function Inputs({files, change}: {files: File[]; change: (files: File[]) => void
   return (
     <div class="inputs">
       <label class="button upload">
-        <Icon name="upload" />Add input files
+        <Icon name="upload" />
+        Add input files
         <input type="file" multiple class="unseen" onChange={add} />
       </label>
       {files.map(file => (
         <span class="chip">
-          <Icon name="file" /><Name text={file.name} /> <span class="quiet">{bytes(file.size)}</span>
-          <button type="button" class="plain" aria-label={`Remove ${file.name}`} onClick={() => change(files.filter(other => other !== file))}><Icon name="close" /></button>
+          <Icon name="file" />
+          <Name text={file.name} /> <span class="quiet">{bytes(file.size)}</span>
+          <button
+            type="button"
+            class="plain"
+            aria-label={`Remove ${file.name}`}
+            onClick={() => change(files.filter(other => other !== file))}
+          >
+            <Icon name="close" />
+          </button>
         </span>
       ))}
     </div>
@@ -219,19 +265,40 @@ export function Playground() {
     const inputs = await Promise.all(files.map(async file => ({name: file.name, content_base64: await base64(file)})));
     // Runs of a stateful agent share an interpreter by their conversation; without one each is fresh, and not kept.
     const keep = !stateful || share;
-    await run({code: text, ...(agent ? {agent} : {}), ...(keep ? {conversation_id: conversation} : {}), ...(inputs.length ? {files: inputs} : {})});
+    await run({
+      code: text,
+      ...(agent ? {agent} : {}),
+      ...(keep ? {conversation_id: conversation} : {}),
+      ...(inputs.length ? {files: inputs} : {}),
+    });
   };
   const startNow = useRef(start);
   startNow.current = start;
 
   useEffect(() => {
     let over = false;
-    import('../editor').then(module => {
-      if (over || !place.current) return;
-      editor.current = module.makeEditor(place.current, memory.code, () => void startNow.current(), text => { memory.code = text; });
-      setReady(true);
-    }, caught => { if (!over) setProblem(caught); });
-    return () => { over = true; editor.current?.destroy(); editor.current = null; };
+    import('../editor').then(
+      module => {
+        if (over || !place.current) return;
+        editor.current = module.makeEditor(
+          place.current,
+          memory.code,
+          () => void startNow.current(),
+          text => {
+            memory.code = text;
+          },
+        );
+        setReady(true);
+      },
+      caught => {
+        if (!over) setProblem(caught);
+      },
+    );
+    return () => {
+      over = true;
+      editor.current?.destroy();
+      editor.current = null;
+    };
   }, []);
 
   const choose = (name: string) => {
@@ -240,20 +307,41 @@ export function Playground() {
   };
   return (
     <>
-      <div class="head"><h1>Playground</h1></div>
+      <div class="head">
+        <h1>Playground</h1>
+      </div>
       <div class="toolbar">
-        {running
-          ? <button type="button" class="danger run-button" onClick={stop}><Icon name="stop" />Stop</button>
-          : <button type="button" class="primary run-button" disabled={!ready} onClick={start}><Icon name="playground" />Run</button>}
-        <label>Agent
-          <select value={agent} disabled={running} onChange={event => choose((event.target as HTMLSelectElement).value)}>
+        {running ? (
+          <button type="button" class="danger run-button" onClick={stop}>
+            <Icon name="stop" />
+            Stop
+          </button>
+        ) : (
+          <button type="button" class="primary run-button" disabled={!ready} onClick={start}>
+            <Icon name="playground" />
+            Run
+          </button>
+        )}
+        <label>
+          Agent
+          <select
+            value={agent}
+            disabled={running}
+            onChange={event => choose((event.target as HTMLSelectElement).value)}
+          >
             <option value="">None</option>
-            {(agents.value ?? []).map(entry => <option value={entry.name}>{entry.name}</option>)}
+            {(agents.value ?? []).map(entry => (
+              <option value={entry.name}>{entry.name}</option>
+            ))}
           </select>
         </label>
         <label class="check" title={stateful ? '' : 'Choose an agent whose session setting is on'}>
-          <input type="checkbox" checked={stateful && share} disabled={!stateful || running}
-                 onChange={event => setShare((event.target as HTMLInputElement).checked)} />
+          <input
+            type="checkbox"
+            checked={stateful && share}
+            disabled={!stateful || running}
+            onChange={event => setShare((event.target as HTMLInputElement).checked)}
+          />
           Keep variables between runs
         </label>
         <Inputs files={files} change={setFiles} />
@@ -262,14 +350,29 @@ export function Playground() {
         {stateful && !share && 'Each run is fresh, and is not kept.'}
         {stateful && share && 'Runs share one interpreter, like the cells of a notebook. '}
         {!stateful && agent && 'This agent starts fresh each time; its session setting can be turned on under Agents. '}
-        {!stateful && !agent && 'Each run is fresh. To keep variables between runs, choose an agent whose session setting is on. '}
-        {(!stateful || share) && (kept > 0
-          ? <>{counted(kept, 'run')} kept in <Link to={to('conversations', conversation)}>{conversation}</Link>. <button type="button" class="more" onClick={() => begin()}>Begin a new one</button></>
-          : 'Runs are kept as a conversation.')}
+        {!stateful &&
+          !agent &&
+          'Each run is fresh. To keep variables between runs, choose an agent whose session setting is on. '}
+        {(!stateful || share) &&
+          (kept > 0 ? (
+            <>
+              {counted(kept, 'run')} kept in <Link to={to('conversations', conversation)}>{conversation}</Link>.{' '}
+              <button type="button" class="more" onClick={() => begin()}>
+                Begin a new one
+              </button>
+            </>
+          ) : (
+            'Runs are kept as a conversation.'
+          ))}
       </p>
       <div class="panes">
         <section class="pane" aria-label="Code">
-          <div class="pane-head"><h2>Code</h2><span class="quiet editor-help"><kbd>Ctrl</kbd> <kbd>Enter</kbd> runs it</span></div>
+          <div class="pane-head">
+            <h2>Code</h2>
+            <span class="quiet editor-help">
+              <kbd>Ctrl</kbd> <kbd>Enter</kbd> runs it
+            </span>
+          </div>
           {!ready && problem == null && <Loading what="Opening the editor" />}
           {problem != null && <Problem problem={problem} />}
           <div class="pane-body editor" ref={place} />

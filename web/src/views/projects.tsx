@@ -4,7 +4,22 @@ import {createKey, createProject, listKeys, listProjects, revokeKey} from '../ap
 import {counted} from '../format';
 import {navigate, to} from '../router';
 import type {Key} from '../types';
-import {announce, Confirm, Dialog, Empty, Icon, isGone, Link, Loading, messageOf, Name, Problem, Time, useLoad, type Question} from '../ui';
+import {
+  announce,
+  Confirm,
+  Dialog,
+  Empty,
+  Icon,
+  isGone,
+  Link,
+  Loading,
+  messageOf,
+  Name,
+  Problem,
+  Time,
+  useLoad,
+  type Question,
+} from '../ui';
 
 const textOf = (event: Event, name: string) =>
   ((event.target as HTMLFormElement).elements.namedItem(name) as HTMLInputElement).value.trim();
@@ -25,21 +40,45 @@ function List() {
   };
   return (
     <>
-      <div class="head"><h1>Projects</h1></div>
+      <div class="head">
+        <h1>Projects</h1>
+      </div>
       <form class="inline-form" onSubmit={create} noValidate>
-        <label>Name of a new project <input name="name" autocomplete="off" spellcheck={false} placeholder="weather" aria-invalid={wrong ? 'true' : undefined} /></label>
-        <button type="submit" class="primary"><Icon name="plus" />Create</button>
-        {wrong != null && <p class="wrong" role="alert">{messageOf(wrong)}</p>}
+        <label>
+          Name of a new project{' '}
+          <input
+            name="name"
+            autocomplete="off"
+            spellcheck={false}
+            placeholder="weather"
+            aria-invalid={wrong ? 'true' : undefined}
+          />
+        </label>
+        <button type="submit" class="primary">
+          <Icon name="plus" />
+          Create
+        </button>
+        {wrong != null && (
+          <p class="wrong" role="alert">
+            {messageOf(wrong)}
+          </p>
+        )}
       </form>
       {problem != null && <Problem problem={problem} retry={reload} />}
       {!value && problem == null && <Loading what="Loading projects" />}
       {value && (
         <ul class="rows">
           {value.map(project => (
-            <li><Link to={to('projects', project.name)} class="row">
-              <span class="row-title"><Name text={project.name} /></span>
-              <span class="row-time"><Time at={project.created_at} prefix="made " /></span>
-            </Link></li>
+            <li>
+              <Link to={to('projects', project.name)} class="row">
+                <span class="row-title">
+                  <Name text={project.name} />
+                </span>
+                <span class="row-time">
+                  <Time at={project.created_at} prefix="made " />
+                </span>
+              </Link>
+            </li>
           ))}
         </ul>
       )}
@@ -56,11 +95,29 @@ function NewKey({text, label, onClose}: {text: string; label: string; onClose: (
   };
   return (
     <Dialog title="The new key" onClose={onClose}>
-      <p>Copy it now{label && <> for <Name text={label} /></>}: <b>it is shown this once</b>. The service keeps only a hash of it.</p>
-      <p class="secret"><code>{text}</code></p>
+      <p>
+        Copy it now
+        {label && (
+          <>
+            {' '}
+            for <Name text={label} />
+          </>
+        )}
+        : <b>it is shown this once</b>. The service keeps only a hash of it.
+      </p>
+      <p class="secret">
+        <code>{text}</code>
+      </p>
       <div class="actions">
-        {typeof navigator.clipboard !== 'undefined' && <button type="button" onClick={copy}><Icon name={copied ? 'check' : 'copy'} />{copied ? 'Copied' : 'Copy'}</button>}
-        <button type="button" class="primary" onClick={onClose}>I have it</button>
+        {typeof navigator.clipboard !== 'undefined' && (
+          <button type="button" onClick={copy}>
+            <Icon name={copied ? 'check' : 'copy'} />
+            {copied ? 'Copied' : 'Copy'}
+          </button>
+        )}
+        <button type="button" class="primary" onClick={onClose}>
+          I have it
+        </button>
       </div>
     </Dialog>
   );
@@ -84,36 +141,81 @@ function One({name}: {name: string}) {
       setWrong(caught);
     }
   };
-  const askRevoke = (key: Key) => setQuestion({
-    title: 'Revoke this key?', action: 'Revoke', run: async () => { await revokeKey(name, key.id); reload(); },
-    text: <>Whoever uses {key.label ? <Name text={key.label} /> : 'it'} is refused from now on.</>,
-  });
+  const askRevoke = (key: Key) =>
+    setQuestion({
+      title: 'Revoke this key?',
+      action: 'Revoke',
+      run: async () => {
+        await revokeKey(name, key.id);
+        reload();
+      },
+      text: <>Whoever uses {key.label ? <Name text={key.label} /> : 'it'} is refused from now on.</>,
+    });
   if (isGone(problem))
-    return <Empty icon="projects" title="There is no such project" page><Link to="/projects" class="button">All projects</Link></Empty>;
+    return (
+      <Empty icon="projects" title="There is no such project" page>
+        <Link to="/projects" class="button">
+          All projects
+        </Link>
+      </Empty>
+    );
   return (
     <>
-      <Link to="/projects" class="back"><Icon name="back" />Projects</Link>
-      <div class="head"><h1><Name text={name} /></h1>
-        <div class="head-buttons"><Link to={'/conversations?project=' + encodeURIComponent(name)} class="button"><Icon name="conversations" />Its conversations</Link></div>
+      <Link to="/projects" class="back">
+        <Icon name="back" />
+        Projects
+      </Link>
+      <div class="head">
+        <h1>
+          <Name text={name} />
+        </h1>
+        <div class="head-buttons">
+          <Link to={'/conversations?project=' + encodeURIComponent(name)} class="button">
+            <Icon name="conversations" />
+            Its conversations
+          </Link>
+        </div>
       </div>
       <section class="block">
-        <div class="block-head"><h2>Keys</h2>{value && <span class="quiet">{counted(value.length, 'key')}</span>}</div>
+        <div class="block-head">
+          <h2>Keys</h2>
+          {value && <span class="quiet">{counted(value.length, 'key')}</span>}
+        </div>
         <form class="inline-form" onSubmit={create} noValidate>
-          <label>What the new key is for <input name="label" autocomplete="off" placeholder="the web shop" maxLength={100} /></label>
-          <button type="submit" class="primary"><Icon name="plus" />Make a key</button>
-          {wrong != null && <p class="wrong" role="alert">{messageOf(wrong)}</p>}
+          <label>
+            What the new key is for <input name="label" autocomplete="off" placeholder="the web shop" maxLength={100} />
+          </label>
+          <button type="submit" class="primary">
+            <Icon name="plus" />
+            Make a key
+          </button>
+          {wrong != null && (
+            <p class="wrong" role="alert">
+              {messageOf(wrong)}
+            </p>
+          )}
         </form>
         {problem != null && <Problem problem={problem} retry={reload} />}
         {!value && problem == null && <Loading what="Loading keys" />}
-        {value?.length === 0 && <p class="quiet note">None yet. Without one, nobody but an administrator can act in this project.</p>}
+        {value?.length === 0 && (
+          <p class="quiet note">None yet. Without one, nobody but an administrator can act in this project.</p>
+        )}
         {value && value.length > 0 && (
           <ul class="rows keys">
             {value.map(key => (
               <li class="row">
-                <span class="row-title">{key.label ? <Name text={key.label} /> : <span class="quiet">without a label</span>}</span>
-                <span class="row-value"><code>{key.hint}</code></span>
-                <span class="row-time"><Time at={key.created_at} prefix="made " /></span>
-                <button type="button" class="small" onClick={() => askRevoke(key)}>Revoke<span class="unseen"> {key.label || key.hint}</span></button>
+                <span class="row-title">
+                  {key.label ? <Name text={key.label} /> : <span class="quiet">without a label</span>}
+                </span>
+                <span class="row-value">
+                  <code>{key.hint}</code>
+                </span>
+                <span class="row-time">
+                  <Time at={key.created_at} prefix="made " />
+                </span>
+                <button type="button" class="small" onClick={() => askRevoke(key)}>
+                  Revoke<span class="unseen"> {key.label || key.hint}</span>
+                </button>
               </li>
             ))}
           </ul>

@@ -35,19 +35,39 @@ export function SignIn({expired, onSignedIn}: {expired: boolean; onSignedIn: (se
   };
   return (
     <main class="signin">
-      <div class="corner"><ThemeButton /></div>
+      <div class="corner">
+        <ThemeButton />
+      </div>
       <form onSubmit={submit} noValidate>
-        <div class="brand"><span class="mark" aria-hidden="true" />Console</div>
+        <div class="brand">
+          <span class="mark" aria-hidden="true" />
+          Console
+        </div>
         <h1>Sign in</h1>
         <p class="quiet">See what your agents ran, what came of it, and the files they left.</p>
-        {expired && !problem && <p class="notice" role="status">Your session is over. Sign in again to go on.</p>}
+        {expired && !problem && (
+          <p class="notice" role="status">
+            Your session is over. Sign in again to go on.
+          </p>
+        )}
         <label for="key">Key of a project, or an admin key</label>
-        <input id="key" ref={field} type="password" autocomplete="off" autocapitalize="off" spellcheck={false}
-               placeholder="sbx_…" aria-invalid={problem ? 'true' : undefined} aria-describedby="key-note" />
+        <input
+          id="key"
+          ref={field}
+          type="password"
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck={false}
+          placeholder="sbx_…"
+          aria-invalid={problem ? 'true' : undefined}
+          aria-describedby="key-note"
+        />
         <p id="key-note" class={problem ? 'wrong' : 'quiet'} role={problem ? 'alert' : undefined}>
           {problem ?? 'It is sent once and kept neither in this page nor in its address.'}
         </p>
-        <button type="submit" class="primary" disabled={busy}>{busy ? 'Signing in…' : 'Sign in'}</button>
+        <button type="submit" class="primary" disabled={busy}>
+          {busy ? 'Signing in…' : 'Sign in'}
+        </button>
       </form>
     </main>
   );
