@@ -6,6 +6,9 @@
 /* One timer a sandbox: it replaces the present one. Without a deadline nothing may run, so a failure ends the room. */
 void sandbox_set_timer(struct sandbox *sandbox, uint64_t delay_ns, loop_timer_fn call);
 
+/* What it uses from now on is that of its next call. */
+void sandbox_count_from_here(struct sandbox *sandbox);
+
 /* Tells of processes that the kernel kills for memory. 0 or negative errno. */
 int sandbox_watch_memory(struct sandbox *sandbox);
 

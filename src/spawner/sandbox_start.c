@@ -52,6 +52,7 @@ static void send_ready(struct sandbox *s) {
                      s->ready_fds[SPAWN_FD_WORK] < 0 ? SPAWN_RENEWED_FDS : SPAWN_READY_FDS);
         for (size_t i = 0; i < SPAWN_READY_FDS; i++)
                 close_fd(&s->ready_fds[i]);
+        sandbox_count_from_here(s);
 }
 
 /* Reads one report; true if it was `expected`. Everything else ends the sandbox. */
