@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.cli import Cli
-from support.fake_api import KEY, FakeApi, error
+from support.fake_api import FakeApi, error
 
 COMMANDS = ("run", "agents", "conversations", "files", "sessions", "projects", "keys", "login", "logout", "status",
             "environment", "doctor", "completion", "version")
@@ -34,11 +34,6 @@ def fake():
     server.pages.update({"/v1/status": (200, STATUS), "/v1/environment": (200, ENVIRONMENT)})
     yield server
     server.close()
-
-
-@pytest.fixture
-def cli(fake):
-    return Cli(fake.url, KEY)
 
 
 def test_status_for_people(cli, fake):

@@ -5,22 +5,7 @@ import stat
 
 import pytest
 
-from support.cli import Cli
-from support.fake_api import KEY, FakeApi
-
 PNG = b"\x89PNG\r\n\x1a\n not really \x00\xff"
-
-
-@pytest.fixture
-def fake():
-    server = FakeApi()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def cli(fake):
-    return Cli(fake.url, KEY)
 
 
 def encoded(content):

@@ -7,22 +7,9 @@ import stat
 
 import pytest
 
-from support.cli import Cli
-from support.fake_api import KEY, FakeApi, error
+from support.fake_api import error
 
 FILE_ID = "file_01M8NTPNEK7RB7Z7E3W9KS1B79"
-
-
-@pytest.fixture
-def fake():
-    server = FakeApi()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def cli(fake):
-    return Cli(fake.url, KEY)
 
 
 def asked(fake):

@@ -9,22 +9,10 @@ import time
 
 import pytest
 
-from support.cli import PLATFORMCTL, Cli
-from support.fake_api import KEY, FakeApi, error, reply
+from support.cli import PLATFORMCTL
+from support.fake_api import error, reply
 
 PNG = b"\x89PNG\r\n\x1a\n not really \x00\xff"
-
-
-@pytest.fixture
-def fake():
-    server = FakeApi()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def cli(fake):
-    return Cli(fake.url, KEY)
 
 
 # ---- output
