@@ -120,6 +120,13 @@ static void answer_bad_after(struct http_request *request, const char *of) {
                          "after must be the id of a %s of this conversation; leave it out for the first page.", of);
 }
 
+static void answer_no_list(struct http_request *request, int result, const char *what) {
+        if (result == STORE_E_NOT_FOUND)
+                answer_bad_after(request, what);
+        else
+                answer_store_failure(request);
+}
+
 void conversations_handle_runs(struct api *api, struct http_request *request) {
         const char *name = request->params[0];
         struct page page;
@@ -131,12 +138,8 @@ void conversations_handle_runs(struct api *api, struct http_request *request) {
         int r = runs ? store_run_list(api->store, request->auth.project_id, name, page.after, runs, page.limit + 1,
                                       &count)
                      : -ENOMEM;
-        if (r == STORE_E_NOT_FOUND) {
-                answer_bad_after(request, "run");
-                return;
-        }
         if (r != 0) {
-                answer_store_failure(request);
+                answer_no_list(request, r, "run");
                 return;
         }
         bool more = count > page.limit;
@@ -170,12 +173,8 @@ void conversations_handle_files(struct api *api, struct http_request *request) {
         int r = files ? store_file_list(api->store, request->auth.project_id, name, latest, page.after, files,
                                         page.limit + 1, &count)
                       : -ENOMEM;
-        if (r == STORE_E_NOT_FOUND) {
-                answer_bad_after(request, "file");
-                return;
-        }
         if (r != 0) {
-                answer_store_failure(request);
+                answer_no_list(request, r, "file");
                 return;
         }
         bool more = count > page.limit;

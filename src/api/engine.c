@@ -384,8 +384,7 @@ void engine_run_hold(struct run *run) {
         run->held = true;
 }
 
-void engine_run_release(struct engine *engine, struct run *run) {
-        (void)engine;
+void engine_run_release(struct run *run) {
         run->held = false;
         if (run->let_go)
                 run_free(run);

@@ -43,7 +43,7 @@ void engine_run_submit(struct engine *engine, struct run *run);
 
 /* Called in on_done: the run stays as it is, to be read, until it is released. */
 void engine_run_hold(struct run *run);
-void engine_run_release(struct engine *engine, struct run *run);
+void engine_run_release(struct run *run);
 
 /* Seconds after which one that was refused may try again. */
 uint32_t engine_retry_after_s(const struct engine *engine);

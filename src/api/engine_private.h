@@ -41,8 +41,6 @@ extern const struct spawn_handler engine_spawn_handler; /* engine_news.c; its da
 
 /* Does whatever can be done now: hands sandboxes out, refuses, makes and retires. Called after every piece of news. */
 void engine_pump(struct engine *engine);
-/* As above, and frees what has ended, when the reply that is being written is on its way. */
-void engine_tidy_soon(struct engine *engine);
 
 struct engine_sandbox *engine_find_sandbox(const struct engine *engine, struct sandbox_id id);
 /* Takes it off the list, closes and frees it. */

@@ -30,12 +30,13 @@ struct engine_sandbox {
 };
 
 /* Gives the sandbox of a session its next call. */
-void engine_call(struct engine *engine, struct engine_sandbox *sandbox, struct run *run);
+void engine_call(struct engine_sandbox *sandbox, struct run *run);
 /* Puts a fresh process into a room that was kept: session_renewed or session_renew_failed follows. */
 void engine_renew(struct engine *engine, struct engine_sandbox *sandbox);
 /* Kills a sandbox and its room: session_exited follows, and then engine_let_go is due. */
 void engine_end(struct engine *engine, struct engine_sandbox *sandbox);
 /* The session does not need it any more. Ends it if it is alive, forgets it otherwise. */
 void engine_let_go(struct engine *engine, struct engine_sandbox *sandbox);
-/* Calls sessions_settle from the loop. */
-void engine_settle_soon(struct engine *engine);
+/* From the loop, when the reply that is being written is on its way: frees what has ended, settles the sessions, and does
+ * whatever can be done then. */
+void engine_tidy_soon(struct engine *engine);

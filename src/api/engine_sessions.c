@@ -9,9 +9,8 @@
 #include "base/cleanup.h"
 #include "session/session.h"
 
-void engine_call(struct engine *engine, struct engine_sandbox *sandbox, struct run *run) {
+void engine_call(struct engine_sandbox *sandbox, struct run *run) {
         int fds[SPAWN_READY_FDS];
-        (void)engine;
         for (int i = 0; i < SPAWN_READY_FDS; i++)
                 fds[i] = take_fd(&sandbox->fds[i]);
         sandbox->run = run;
@@ -33,10 +32,6 @@ void engine_let_go(struct engine *engine, struct engine_sandbox *sandbox) {
         sandbox->session = NULL;
         pool_gone(&engine->pool, &sandbox->member, clock_now_ns());
         engine_drop_sandbox(engine, sandbox);
-}
-
-void engine_settle_soon(struct engine *engine) {
-        engine_tidy_soon(engine);
 }
 
 /* A session's call has ended, in whatever way: its place among the running is free. */

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "api/activity.h"
 #include "api/api.h"
@@ -79,7 +78,7 @@ static void note_activity(const struct execution *execution, const struct run *r
                 .start_ms = span_ms(run->claimed_ns, run->started_ns),
                 .wall_ms = span_ms(run->claimed_ns, run->ended_ns),
         };
-        activity_record(execution->api->activity, (int64_t)time(NULL) * 1000, run->outcome.outcome, &times);
+        activity_record(execution->api->activity, clock_wall_ms(), run->outcome.outcome, &times);
 }
 
 static void note_end(const struct execution *execution, const struct run *run) {
@@ -96,7 +95,7 @@ static void note_end(const struct execution *execution, const struct run *run) {
 }
 
 /* Files that are kept are told of when they are: until then their fate was not known. */
-static void tell_files(struct execution *execution, const struct run *run) {
+static void tell_files(struct execution *execution, struct run *run) {
         const struct run_files *files = &run->files;
         for (size_t i = 0; i < files->kept_count; i++) {
                 struct json_out out;
@@ -106,12 +105,12 @@ static void tell_files(struct execution *execution, const struct run *run) {
                 run_file_write(&files->kept[i], execution->what.run.inline_files, &out);
                 const struct rendered item = {out.bytes, out.used};
                 if (!out.failed)
-                        execute_events_item(&execution->events, (struct run *)run, "file", &item);
+                        execute_events_item(&execution->events, run, "file", &item);
                 json_out_deinit(&out);
         }
 }
 
-void execute_answer(struct execution *execution, const struct run *run) {
+void execute_answer(struct execution *execution, struct run *run) {
         const struct reply_view view = {&execution->note, execution->files, execution->what.run.inline_files};
         struct json_out out;
         json_out_init(&out, 0);
@@ -119,14 +118,13 @@ void execute_answer(struct execution *execution, const struct run *run) {
         if (out.failed)
                 json_out_deinit(&out);
         if (execution->what.stream) {
-                struct run *told = (struct run *)run;
                 tell_files(execution, run);
                 if (!out.bytes)
-                        execute_events_finish_error(&execution->events, told,
+                        execute_events_finish_error(&execution->events, run,
                                                     "The service has no memory left for the reply.", execution_free,
                                                     execution);
                 else
-                        execute_events_finish(&execution->events, told, "done", &out, execution_free, execution);
+                        execute_events_finish(&execution->events, run, "done", &out, execution_free, execution);
                 return;
         }
         http_reply_take(execution->request, 200, "application/json", out.bytes, out.used); /* NULL answers 500 */

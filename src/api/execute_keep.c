@@ -32,10 +32,9 @@ static char *write_reply(void *data, size_t *ret_length) {
 
 static void answer(struct execution *execution) {
         struct run *run = execution->run;
-        struct engine *engine = execution->api->engine;
         execution->run = NULL;
         execute_answer(execution, run); /* frees the execution */
-        engine_run_release(engine, run);
+        engine_run_release(run);
 }
 
 /* The files come with the reply then, so that nothing is lost. */

@@ -13,13 +13,13 @@
 #include "api/api.h"
 #include "api/execution.h"
 #include "api/http.h"
+#include "api/paging.h"
 #include "base/cleanup.h"
 #include "base/config.h"
 #include "run/input_names.h"
 
 static bool refuse_internal(struct execution *execution) {
-        http_reply_error(execution->request, HTTP_INTERNAL, NULL,
-                         "The service cannot read what it keeps; its log says why.");
+        answer_store_failure(execution->request);
         return false;
 }
 

@@ -48,4 +48,4 @@ void execution_free(void *data);
 void execute_keep(struct execution *execution);
 
 /* Answers with what came of the run. */
-void execute_answer(struct execution *execution, const struct run *run);
+void execute_answer(struct execution *execution, struct run *run);

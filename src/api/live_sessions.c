@@ -3,6 +3,7 @@
 
 #include "api/api.h"
 #include "api/http.h"
+#include "api/paging.h"
 #include "base/config.h"
 #include "session/sessions.h"
 #include "store/conversations.h"
@@ -25,8 +26,7 @@ void live_sessions_handle_end(struct api *api, struct http_request *request) {
         struct store_conversation conversation;
         int r = store_conversation_find(api->store, project_id, name, &conversation);
         if (r < 0) {
-                http_reply_error(request, HTTP_INTERNAL, NULL,
-                                 "The service cannot read what it keeps; its log says why.");
+                answer_store_failure(request);
                 return;
         }
         bool ended = sessions_end(api->sessions, project_id, name, SESSION_LOSS_ENDED);

@@ -51,6 +51,12 @@ uint64_t clock_now_ns(void) {
         return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
+int64_t clock_wall_ms(void) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 int loop_new(struct loop **ret) {
         struct loop *loop = calloc(1, sizeof(*loop));
         if (!loop)

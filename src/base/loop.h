@@ -38,6 +38,8 @@ void loop_quit(struct loop *loop, int result);
 
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t clock_now_ns(void);
+/* CLOCK_REALTIME in milliseconds since 1970, UTC. */
+int64_t clock_wall_ms(void);
 
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)

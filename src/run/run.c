@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -72,7 +71,6 @@ static void on_restored(struct run *run) {
 static void on_inputs_tried(void *data, const char *failed_name, size_t length, int error) {
         struct run *run = data;
         if (run->restoring) {
-                run->restore_failed = failed_name != NULL;
                 on_restored(run);
                 return;
         }
@@ -185,12 +183,6 @@ static void write_inputs(struct run *run) {
                 give_up_sandbox(run);
 }
 
-static int64_t wall_clock_ms(void) {
-        struct timespec now;
-        clock_gettime(CLOCK_REALTIME_COARSE, &now);
-        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* The order is what makes a run quick: the clock and the code first, everything that can be done beside it later. */
 static void claim(struct run *run) {
         const struct run_request *request = run->setup.request;
@@ -203,7 +195,7 @@ static void claim(struct run *run) {
                 return;
         }
         run->claimed_ns = clock_now_ns();
-        run->started_at_ms = wall_clock_ms();
+        run->started_at_ms = clock_wall_ms();
         run->setup.host->claim(run->setup.host_data, run);
         int r = claim_channel_send(&run->claim, request->code, request->code_length, fds,
                                    request->session ? CELL_FDS : 1);

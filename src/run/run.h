@@ -119,7 +119,6 @@ struct run {
         /* Of a session's call. */
         const struct work_batch *restore; /* old files to be put there first; see run_restore */
         bool restoring;
-        bool restore_failed;    /* not all of them fitted */
         bool collected, rested; /* what is due when the call is over */
         bool unusable;          /* the sandbox is of no use for another call */
 
@@ -147,7 +146,7 @@ void run_free(struct run *run);
 void run_lease(struct run *run, struct sandbox_id sandbox, const int fds[SPAWN_READY_FDS]);
 /*
  * The call of a session is to find these files in its working directory, which is new. Before run_lease; `batch` stays
- * with its owner, whom `failed` tells which one does not fit.
+ * with its owner.
  */
 void run_restore(struct run *run, const struct work_batch *batch);
 /* The clock of a session's call is stopped; this is what the call has used. */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "api/api.h"
 #include "api/conversation_events.h"
@@ -70,10 +69,8 @@ static void expire(struct expiry *expiry, const struct store_idle *idle) {
 
 static void on_look(void *data) {
         struct expiry *expiry = data;
-        struct timespec now;
         expiry->timer = NULL;
-        clock_gettime(CLOCK_REALTIME, &now);
-        int64_t before_ms = ((int64_t)now.tv_sec - expiry->api->config->conversation_ttl_s) * 1000;
+        int64_t before_ms = clock_wall_ms() - expiry->api->config->conversation_ttl_s * 1000;
         int count = store_conversation_idle(expiry->api->store, before_ms, expiry->batch, AT_A_TIME);
         size_t begun = 0;
         for (int i = 0; i < count; i++) {

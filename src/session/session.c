@@ -2,20 +2,15 @@
 #include "session/session.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "api/api.h"
 #include "api/engine.h"
 #include "api/engine_sandbox.h"
 #include "base/cleanup.h"
-#include "base/config.h"
 #include "base/log.h"
 
 /* ---- at rest */
@@ -115,7 +110,7 @@ void session_next_call(struct session *session) {
         stop_resting(session);
         session->state = SESSION_BUSY;
         begin_call(session);
-        engine_call(session->engine, session->sandbox, session->running);
+        engine_call(session->sandbox, session->running);
 }
 
 static void on_waited(void *data) {
@@ -150,7 +145,7 @@ void sessions_submit(struct session *session, struct run *run) {
 
 void sessions_give_up(struct session *session) {
         session->runs--;
-        engine_settle_soon(session->engine);
+        engine_tidy_soon(session->engine);
 }
 
 /* ---- news from the engine */
@@ -168,7 +163,7 @@ void session_exited(struct session *session, const struct spawn_exit *end) {
         stop_resting(session);
         if (!session->ending && !session->dying)
                 session->lost = session_loss_of(end);
-        engine_settle_soon(session->engine);
+        engine_tidy_soon(session->engine);
 }
 
 /* Its sandbox was lost before anybody saw an effect of the call, which is made again, and then first of all. */
@@ -246,7 +241,7 @@ void session_renew_failed(struct session *session) {
         assert(session->state == SESSION_RENEWING);
         log_warning("a session's interpreter could not be renewed", "conversation", session->conversation);
         lose_sandbox(session);
-        engine_settle_soon(session->engine);
+        engine_tidy_soon(session->engine);
 }
 
 /* ---- what can be done now */
@@ -307,7 +302,7 @@ void session_end(struct session *session, enum session_loss why) {
                 engine_end(session->engine, session->sandbox);
         } else if (session->state == SESSION_STARTING && session->deleted)
                 run_refuse(session->running, RUN_REFUSED_DELETED); /* it still waits for a sandbox */
-        engine_settle_soon(session->engine);
+        engine_tidy_soon(session->engine);
 }
 
 void session_free(struct session *session) {

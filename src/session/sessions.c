@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "api/api.h"
 #include "api/engine.h"
@@ -175,12 +174,6 @@ static int check_caps(const struct sessions *sessions, const struct session_key 
         return 0;
 }
 
-static int64_t now_ms(void) {
-        struct timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
-        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static struct session *make(struct sessions *sessions, const struct session_key *key) {
         const struct config *config = sessions->api->config;
         struct session *session = calloc(1, sizeof(*session));
@@ -198,7 +191,7 @@ static struct session *make(struct sessions *sessions, const struct session_key 
         snprintf(session->agent, sizeof(session->agent), "%s", key->agent);
         session->waiting_end = &session->waiting;
         session->created_ns = session->used_ns = clock_now_ns();
-        session->created_ms = now_ms();
+        session->created_ms = clock_wall_ms();
         late_output_init(&session->late, session->loop);
         take_over(sessions, session);
         session->next = sessions->first;

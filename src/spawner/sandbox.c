@@ -364,6 +364,7 @@ int sandbox_rest(struct sandbox *s) {
                 .memory_peak = usage.memory_peak,
         };
         service_send(s->spawner, &message, NULL, 0);
-        sandbox_count_from_here(s);
+        cgroup_reset_peak(&s->cgroup);
+        s->cpu_at_claim_us = usage.cpu_us;
         return 0;
 }
