@@ -44,11 +44,11 @@ static void lose(struct spawn_client *client, const char *why) {
 
 /* May so many descriptors come with this type? */
 static bool descriptors_fit(uint32_t type, size_t count) {
-        return type == SPAWN_READY ? count == SPAWN_READY_FDS || count == SPAWN_RENEWED_FDS : count == 0;
+        return type == SPAWN_READY ? count >= SPAWN_RENEWED_FDS && count <= SPAWN_READY_FDS : count == 0;
 }
 
 static bool is_news(uint32_t type) {
-        return type >= SPAWN_HELLO && type <= SPAWN_RESTED;
+        return type >= SPAWN_HELLO && type <= SPAWN_IMAGE;
 }
 
 static const char *check(const struct spawn_client *client, const struct spawn_message *message, size_t fd_count) {
@@ -64,6 +64,8 @@ static const char *check(const struct spawn_client *client, const struct spawn_m
                 return "the spawner gave an unknown reason for the end of a sandbox";
         if (message->room_kept > (message->type == SPAWN_EXITED ? 1u : 0u))
                 return "the spawner said something else than yes or no of a kept room";
+        if (message->image_kept > (message->type == SPAWN_EXITED ? 1u : 0u))
+                return "the spawner said something else than yes or no of a kept image";
         if (message->type == SPAWN_TEMPLATE &&
             (message->template_state < SPAWN_TEMPLATE_STARTING || message->template_state > SPAWN_TEMPLATE_FAILED))
                 return "the spawner reported an unknown state of the template";
@@ -95,6 +97,8 @@ static void dispatch(struct spawn_client *client, const struct spawn_message *me
                                                          .cpu_us = message->cpu_us,
                                                          .memory_peak = message->memory_peak,
                                                          .room_kept = message->room_kept == 1,
+                                                         .image_kept = message->image_kept == 1,
+                                                         .image_bytes = message->image_bytes,
                                                  });
                 break;
         case SPAWN_TEMPLATE:
@@ -106,6 +110,10 @@ static void dispatch(struct spawn_client *client, const struct spawn_message *me
                 break;
         case SPAWN_RESTED:
                 handler->on_rested(client->data, message->sandbox, message->cpu_us, message->memory_peak);
+                break;
+        case SPAWN_IMAGE:
+                if (handler->on_image) /* who makes no calls needs none */
+                        handler->on_image(client->data, message->image, message->image_bytes);
                 break;
         }
 }
@@ -215,6 +223,24 @@ void spawn_create(struct spawn_client *client, uint64_t request, enum spawn_prof
                              .version = SPAWN_PROTOCOL_VERSION,
                              .request = request,
                              .profile = profile,
+                     });
+}
+
+void spawn_create_call(struct spawn_client *client, uint64_t request, struct sandbox_id image) {
+        post(client, &(struct spawn_message){
+                             .type = SPAWN_CREATE,
+                             .version = SPAWN_PROTOCOL_VERSION,
+                             .request = request,
+                             .profile = SPAWN_PROFILE_CALL,
+                             .image = image,
+                     });
+}
+
+void spawn_image_drop(struct spawn_client *client, struct sandbox_id image) {
+        post(client, &(struct spawn_message){
+                             .type = SPAWN_IMAGE_DROP,
+                             .version = SPAWN_PROTOCOL_VERSION,
+                             .image = image,
                      });
 }
 

@@ -23,7 +23,9 @@ struct spawn_exit {
         int wait_status;
         uint64_t cpu_us;
         uint64_t memory_peak;
-        bool room_kept; /* of a session: RENEW it, or KILL it; SPAWN_FD_WORK is still open */
+        bool room_kept;  /* of a session: RENEW it, or KILL it; SPAWN_FD_WORK is still open */
+        bool image_kept; /* of an import: there is an image under this sandbox's id, `image_bytes` long */
+        uint64_t image_bytes;
 };
 
 struct spawn_template_news {
@@ -36,8 +38,8 @@ struct spawn_template_news {
 struct spawn_handler {
         void (*on_hello)(void *data, uint32_t max_sandboxes);
         /*
-         * The SPAWN_READY_FDS descriptors belong to the handler from here on. The last is -1 if the answer came with
-         * SPAWN_RENEWED_FDS of them: a renewed sandbox, whose work channel the handler has already.
+         * The SPAWN_READY_FDS descriptors belong to the handler from here on. Those that did not come are -1: of a
+         * snippet's sandbox SPAWN_FD_EGRESS, of a renewed one also SPAWN_FD_WORK, which the handler has already.
          */
         void (*on_ready)(void *data, uint64_t request, struct sandbox_id sandbox, const int *fds);
         void (*on_failed)(void *data, uint64_t request, uint32_t step, int error);
@@ -45,6 +47,8 @@ struct spawn_handler {
         void (*on_template)(void *data, const struct spawn_template_news *news);
         /* The call is over: what it has used. */
         void (*on_rested)(void *data, struct sandbox_id sandbox, uint64_t cpu_us, uint64_t memory_peak);
+        /* An image is on the disk, from an earlier run of the service; comes once for each, after on_hello. */
+        void (*on_image)(void *data, struct sandbox_id image, uint64_t bytes);
         /* The spawner is gone or talks nonsense. Called once; nothing is called after it. */
         void (*on_lost)(void *data, const char *why);
 };
@@ -59,6 +63,10 @@ void spawn_client_free(struct spawn_client *client);
  * socket is dead the reading side notices and calls on_lost.
  */
 void spawn_create(struct spawn_client *client, uint64_t request, enum spawn_profile profile);
+/* A sandbox for one tool call, from an image that an import has made. Answered as spawn_create is. */
+void spawn_create_call(struct spawn_client *client, uint64_t request, struct sandbox_id image);
+/* Nobody needs this image any more. */
+void spawn_image_drop(struct spawn_client *client, struct sandbox_id image);
 void spawn_claim(struct spawn_client *client, struct sandbox_id sandbox, uint32_t timeout_ms,
                  uint32_t flags); /* enum spawn_claim_flags */
 void spawn_rest(struct spawn_client *client, struct sandbox_id sandbox);

@@ -20,6 +20,17 @@
  *   ← FRAME_STARTED, FRAME_RESULT as above, for each call
  *   ← FRAME_CELL_END payload: struct cell_end. The call is over, its output is written; the interpreter waits for the next
  *
+ *   In a sandbox for a tool call (the runner is src/call/, in the image's own Python) and in one for an import (src/import/):
+ *   → FRAME_CALL     once. Payload: a JSON object that says what to do. The first byte carries one descriptor: standard
+ *                    input, /dev/null or empty; of an import, the archive
+ *   ← FRAME_STARTED  empty; of a call, right before the agent's code is imported
+ *   ← FRAME_PROGRESS a JSON object; of an import only, any number of them
+ *   ← FRAME_CALL_END a JSON object: what came of it, at most CALL_END_BYTES
+ *
+ * EGRESS CHANNEL, api process ↔ egress process (src/egress/), for a sandbox with a network
+ *   ← FRAME_EGRESS   payload: struct egress_record and the host name: one decision, when its connection is over. The end
+ *                    of the channel, after the sandbox's own end, says that no more will follow
+ *
  * WORK CHANNEL, api process ↔ init of the room (C, pid 1 in the sandbox, as the sandbox's user; src/init/)
  *   before the claim, only if the run has input files:
  *   → FRAME_INPUT       payload: struct file_head, the name, then the content (all counted in `length`)
@@ -54,6 +65,11 @@ enum frame_type {
         FRAME_RESULT,
         FRAME_CELL,
         FRAME_CELL_END,
+        FRAME_CALL,
+        FRAME_PROGRESS,
+        FRAME_CALL_END,
+
+        FRAME_EGRESS = 24,
 
         FRAME_INPUT = 32,
         FRAME_INPUTS_END,
@@ -95,6 +111,36 @@ struct file_head {
 struct files_end {
         uint32_t files, skipped; /* how many there were; `skipped` may be more than were named */
 };
+
+enum egress_decision { EGRESS_ALLOWED = 1, EGRESS_REFUSED, EGRESS_FAILED };
+
+enum egress_rule {
+        EGRESS_RULE_PUBLIC = 1, /* a public address */
+        EGRESS_RULE_ALLOW,      /* the operator's SANDBOX_EGRESS_ALLOW */
+        EGRESS_RULE_DENY,       /* the operator's SANDBOX_EGRESS_DENY */
+        EGRESS_RULE_OFF,        /* the operator has switched the network of tool calls off */
+        EGRESS_RULE_RESERVED,   /* not a public address: private, loopback, link-local, multicast … */
+        EGRESS_RULE_NAME,       /* a name lookup: the name does not exist, or has no address that may be used */
+        EGRESS_RULE_LIMIT,      /* too many connections or lookups */
+        EGRESS_RULE_UNREACHABLE /* allowed, but nobody answers there */
+};
+
+struct egress_record {
+        uint32_t decision;    /* enum egress_decision */
+        uint32_t rule;        /* enum egress_rule */
+        uint16_t family;      /* 4, 6; 0 of a name lookup without an address */
+        uint16_t port;        /* 53 of a name lookup */
+        uint32_t host_length; /* at most EGRESS_HOST_MAX; 0 where no name is known */
+        uint8_t address[16];  /* in network byte order; the first four bytes if family is 4 */
+        uint64_t bytes_sent, bytes_received; /* as the sandbox sees it */
+        uint64_t opened_ms;   /* since 1970 */
+};
+
+#define EGRESS_HOST_MAX 253
+#define EGRESS_RECORDS_MAX 1000 /* named a sandbox; later ones are counted in the last one's place */
+#define CALL_BYTES_MAX (UINT32_C(2) << 20)
+#define CALL_RESULT_BYTES_MAX (UINT32_C(8) << 20)
+#define CALL_END_BYTES (CALL_RESULT_BYTES_MAX + (UINT32_C(256) << 10)) /* with the error and its traceback */
 
 #define CODE_BYTES_MAX (UINT32_C(32) << 20)
 #define RESULT_FRAME_BYTES (UINT32_C(8) << 20)

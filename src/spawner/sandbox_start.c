@@ -49,7 +49,7 @@ static void send_ready(struct sandbox *s) {
         close_fd(&s->main_report);
         /* A renewed one has no work channel to give: it is the api process's already. */
         service_send(s->spawner, &message, s->ready_fds,
-                     s->ready_fds[SPAWN_FD_WORK] < 0 ? SPAWN_RENEWED_FDS : SPAWN_READY_FDS);
+                     s->ready_fds[SPAWN_FD_WORK] < 0 ? SPAWN_RENEWED_FDS : SPAWN_SNIPPET_FDS);
         for (size_t i = 0; i < SPAWN_READY_FDS; i++)
                 close_fd(&s->ready_fds[i]);
         sandbox_count_from_here(s);
@@ -297,7 +297,7 @@ int sandbox_create(struct spawner *spawner, uint64_t request) {
                 .stdout_inside = -1,
                 .stderr_inside = -1,
                 .cgroup = CGROUP_INIT,
-                .ready_fds = {-1, -1, -1, -1},
+                .ready_fds = {-1, -1, -1, -1, -1},
         };
         int r = choose_uid(spawner, &s->uid);
         if (r >= 0)

@@ -19,7 +19,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("SANDBOX_BUILD_DIR", HERE.parents[1] / "build"))
 
-VERSION = 2
+VERSION = 3
 CREATE, CLAIM, KILL, REST, RENEW = 1, 2, 3, 4, 5
 HELLO, READY, CREATE_FAILED, EXITED, TEMPLATE, RESTED = 64, 65, 66, 67, 68, 69
 CLAIM_SESSION = 1
@@ -29,9 +29,9 @@ FRAME_CODE, FRAME_STARTED, FRAME_RESULT, FRAME_CELL, FRAME_CELL_END = 1, 2, 3, 4
 FRAME_INPUT, FRAME_INPUTS_END, FRAME_INPUT_FAILED = 32, 33, 34
 FRAME_FILE, FRAME_SKIPPED, FRAME_FILES_END, FRAME_COLLECT = 35, 36, 37, 38
 
-LAYOUT = struct.Struct("<IIQQQIIIiIiIIQQIIQQ")
+LAYOUT = struct.Struct("<IIQQQQQQIIIiIiIHHQQIIQQ")
 FIELDS = (
-    "type version request high low profile timeout_ms reason wait_status step error flags room_kept cpu_us memory_peak "
+    "type version request high low image_high image_low image_bytes profile timeout_ms reason wait_status step error flags room_kept image_kept cpu_us memory_peak "
     "max_sandboxes template_state template_generation template_forks"
 ).split()
 

@@ -111,7 +111,7 @@ static void play(struct loop *loop, struct run *run, int ends[SPAWN_READY_FDS], 
 }
 
 static void run_one(const uint8_t *bytes, size_t length, bool with_inputs) {
-        int pair[2], fds[SPAWN_READY_FDS], ends[SPAWN_READY_FDS];
+        int pair[2], fds[SPAWN_READY_FDS] = {[SPAWN_FD_EGRESS] = -1}, ends[SPAWN_READY_FDS];
         struct loop *loop;
         const struct run_request request = {
                 .code = "x",
@@ -125,7 +125,7 @@ static void run_one(const uint8_t *bytes, size_t length, bool with_inputs) {
         };
         if (loop_new(&loop) < 0)
                 abort();
-        for (int i = 0; i < SPAWN_READY_FDS; i++) {
+        for (int i = 0; i < SPAWN_SNIPPET_FDS; i++) {
                 int r = is_socket(i) ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair)
                                             : pipe2(pair, O_NONBLOCK);
                 if (r < 0)
@@ -138,10 +138,10 @@ static void run_one(const uint8_t *bytes, size_t length, bool with_inputs) {
         run_lease(run, (struct sandbox_id){1, 2}, fds);
         play(loop, run, ends, bytes, length);
         turn(loop);
-        for (int i = 0; i < SPAWN_READY_FDS; i++)
+        for (int i = 0; i < SPAWN_SNIPPET_FDS; i++)
                 close(ends[i]);
         if (run->hold == RUN_HAS_SANDBOX)
-                run_sandbox_gone(run, &(struct spawn_exit){run->sandbox, SPAWN_END_EXIT, 0, 0, 0, false});
+                run_sandbox_gone(run, &(struct spawn_exit){run->sandbox, SPAWN_END_EXIT, 0, 0, 0, false, false, 0});
         assert(answers + requeues == 1);
         run_free(run);
         loop_free(loop);

@@ -24,6 +24,7 @@ struct fake_sandbox {
 /* Opens it; `fds` are the ends that the api process gets. */
 static inline void fake_sandbox_open(struct fake_sandbox *sandbox, int fds[SPAWN_READY_FDS]) {
         int pair[2];
+        fds[SPAWN_FD_EGRESS] = -1;
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
         fds[SPAWN_FD_CLAIM] = pair[0];
         sandbox->claim = pair[1];

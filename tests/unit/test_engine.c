@@ -126,8 +126,8 @@ static unsigned make(struct fixture *f) {
         fake_sandbox_open(&f->sandboxes[number], fds);
         f->state[number] = MADE;
         tell(f, (struct spawn_message){.type = SPAWN_READY, .request = request_id, .sandbox = {7, number + 1}}, fds,
-             SPAWN_READY_FDS);
-        for (int i = 0; i < SPAWN_READY_FDS; i++)
+             SPAWN_SNIPPET_FDS);
+        for (int i = 0; i < SPAWN_SNIPPET_FDS; i++)
                 close(fds[i]);
         return number;
 }

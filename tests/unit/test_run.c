@@ -212,7 +212,7 @@ static void begin_and_start(struct fixture *f) {
 
 static void exit_with(struct fixture *f, enum spawn_end reason, int wait_status) {
         fake_sandbox_close(&f->sandbox);
-        run_sandbox_gone(f->run, &(struct spawn_exit){f->run->sandbox, reason, wait_status, 1234, 5678, false});
+        run_sandbox_gone(f->run, &(struct spawn_exit){f->run->sandbox, reason, wait_status, 1234, 5678, false, false, 0});
 }
 
 static size_t kept(const struct fixture *f, enum run_stream stream, char *to, size_t size) {

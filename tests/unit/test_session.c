@@ -159,8 +159,8 @@ static void make_all(struct fixture *f) {
                 send_news(f,
                           (struct spawn_message){.type = SPAWN_READY, .request = f->open_requests[--f->open_count],
                                                  .sandbox = room->id},
-                          fds, SPAWN_READY_FDS);
-                for (int i = 0; i < SPAWN_READY_FDS; i++)
+                          fds, SPAWN_SNIPPET_FDS);
+                for (int i = 0; i < SPAWN_SNIPPET_FDS; i++)
                         close(fds[i]);
                 turn(f);
         }
@@ -194,7 +194,7 @@ static void renew(struct fixture *f, struct room *room) {
         send_news(f, (struct spawn_message){.type = SPAWN_READY, .request = f->renewal, .sandbox = room->id}, fds,
                   SPAWN_RENEWED_FDS);
         f->renewal = 0;
-        for (int i = 0; i < SPAWN_READY_FDS; i++)
+        for (int i = 0; i < SPAWN_SNIPPET_FDS; i++)
                 close(fds[i]);
         close(fresh.work);
         close(fresh.out);

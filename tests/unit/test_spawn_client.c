@@ -20,7 +20,7 @@ struct fixture {
         struct loop *loop;
         struct spawn_client *client;
         int spawner; /* the other end */
-        unsigned hellos, readies, failures, exits, templates, rests, losses;
+        unsigned hellos, readies, failures, exits, templates, rests, images, losses;
         uint32_t max_sandboxes;
         uint64_t request;
         int fds[SPAWN_READY_FDS];
@@ -73,6 +73,13 @@ static void on_rested(void *data, struct sandbox_id sandbox, uint64_t cpu_us, ui
         f->rest_memory = memory_peak;
 }
 
+static void on_image(void *data, struct sandbox_id image, uint64_t bytes) {
+        struct fixture *f = data;
+        f->images++;
+        assert_true(sandbox_id_equal(image, (struct sandbox_id){5, 6}));
+        assert_int_equal(bytes, 4096);
+}
+
 static void on_lost(void *data, const char *why) {
         struct fixture *f = data;
         f->losses++;
@@ -80,7 +87,7 @@ static void on_lost(void *data, const char *why) {
 }
 
 static const struct spawn_handler handler = {on_hello,  on_ready,    on_failed, on_exited,
-                                             on_template, on_rested, on_lost};
+                                             on_template, on_rested, on_image,  on_lost};
 
 static void stop_loop(void *data) {
         loop_quit(data, 0);
@@ -297,6 +304,33 @@ static unsigned open_descriptors(void) {
         return count;
 }
 
+static void an_image_is_named(void **state) {
+        struct fixture *f = *state;
+        greet(f);
+        tell(f, (struct spawn_message){.type = SPAWN_IMAGE, .image = {5, 6}, .image_bytes = 4096}, NULL, 0);
+        turn(f);
+        assert_int_equal(f->images, 1);
+        assert_int_equal(f->losses, 0);
+}
+
+static void a_call_and_the_end_of_an_image_are_asked_for(void **state) {
+        struct fixture *f = *state;
+        struct spawn_message message;
+        size_t fd_count;
+        greet(f);
+        spawn_create_call(f->client, 9, (struct sandbox_id){5, 6});
+        spawn_image_drop(f->client, (struct sandbox_id){5, 6});
+        turn(f);
+        assert_int_equal(fdpass_recv(f->spawner, &message, sizeof(message), NULL, 0, &fd_count), sizeof(message));
+        assert_int_equal(message.type, SPAWN_CREATE);
+        assert_int_equal(message.profile, SPAWN_PROFILE_CALL);
+        assert_int_equal(message.request, 9);
+        assert_true(sandbox_id_equal(message.image, (struct sandbox_id){5, 6}));
+        assert_int_equal(fdpass_recv(f->spawner, &message, sizeof(message), NULL, 0, &fd_count), sizeof(message));
+        assert_int_equal(message.type, SPAWN_IMAGE_DROP);
+        assert_true(sandbox_id_equal(message.image, (struct sandbox_id){5, 6}));
+}
+
 static void whatever_is_not_in_the_protocol_is_the_end(void **state) {
         const struct {
                 struct spawn_message message;
@@ -316,11 +350,15 @@ static void whatever_is_not_in_the_protocol_is_the_end(void **state) {
                 {{.type = SPAWN_CREATE}, sizeof(struct spawn_message), 0, true},
                 {{.type = SPAWN_READY, .sandbox = {1, 2}}, sizeof(struct spawn_message), 0, true},
                 {{.type = SPAWN_READY, .sandbox = {1, 2}}, sizeof(struct spawn_message), 2, true},
-                {{.type = SPAWN_READY, .sandbox = {1, 2}}, sizeof(struct spawn_message), 5, true},
+                {{.type = SPAWN_READY, .sandbox = {1, 2}}, sizeof(struct spawn_message), SPAWN_READY_FDS + 1, true},
                 {{.type = SPAWN_EXITED, .reason = SPAWN_END_EXIT}, sizeof(struct spawn_message), 1, true},
                 {{.type = SPAWN_EXITED, .reason = 0}, sizeof(struct spawn_message), 0, true},
                 {{.type = SPAWN_EXITED, .reason = SPAWN_END_LOST + 1}, sizeof(struct spawn_message), 0, true},
                 {{.type = SPAWN_EXITED, .reason = SPAWN_END_EXIT, .room_kept = 2},
+                 sizeof(struct spawn_message),
+                 0,
+                 true},
+                {{.type = SPAWN_EXITED, .reason = SPAWN_END_EXIT, .image_kept = 2},
                  sizeof(struct spawn_message),
                  0,
                  true},
@@ -363,6 +401,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(keeps_what_the_socket_does_not_take, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_spawner_that_does_not_read_is_lost, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_spawner_that_ends_is_lost, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_image_is_named, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_call_and_the_end_of_an_image_are_asked_for, setup, teardown),
                 cmocka_unit_test(whatever_is_not_in_the_protocol_is_the_end),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
