@@ -82,6 +82,32 @@ test('agents: one is made, set and deleted', async world => {
   await assert.rejects(world.api.get('/v1/agents/made-here'), /404/);
 });
 
+test('agents: what was just clicked stays while it is saved, whatever arrives meanwhile', async world => {
+  await world.api.put('/v1/agents/clicked', {});
+  const page = await world.newPage({});
+  const held = {};
+  await page.route('**/v1/environment', async route => {
+    const response = await route.fetch();
+    const answer = await response.json();
+    answer.limits.timeout_s = 21; // to be seen on the page once it has arrived
+    held.environment = () => route.fulfill({response, json: answer});
+  });
+  await page.route('**/env/CODE_INTERPRETER_SESSION', route => {
+    held.setting = () => route.continue();
+  });
+  await page.goto(`${world.url}/console/agents/clicked`);
+  const session = page.getByLabel(/Keep variables between runs/);
+  await session.click();
+  while (!held.environment || !held.setting) await page.waitForTimeout(10);
+  await held.environment();
+  await page.getByPlaceholder('21').waitFor();
+  assert.ok(await session.isChecked(), 'the box fell back before the answer came');
+  await held.setting();
+  await page.getByText('Sessions are on').waitFor({state: 'attached'});
+  assert.ok(await session.isChecked());
+  assert.equal((await world.api.get('/v1/agents/clicked/env')).effective.stateful, true);
+});
+
 test('projects: a key is shown once, works, and can be revoked', async world => {
   const page = await world.newPage({key: world.admin.key, at: '/console/projects'});
   await page.getByLabel('Name of a new project').fill('from-the-page');

@@ -1,5 +1,5 @@
 // Agents and their settings.
-import {useState} from 'preact/hooks';
+import {useEffect, useState} from 'preact/hooks';
 import {
   deleteAgent,
   deleteSetting,
@@ -128,8 +128,12 @@ function useSaving(reload: () => void) {
 function MainSettings({agent, settings, reload}: {agent: string; settings: Settings; reload: () => void}) {
   const {problem, save} = useSaving(reload);
   const limits = useLoad(getEnvironment, []).value?.limits;
+  // As just clicked, until the service has said what holds: any drawing in between would set the box back.
+  const [clicked, setClicked] = useState<boolean | null>(null);
+  useEffect(() => setClicked(null), [settings]);
   const setSession = (event: Event) => {
     const on = (event.target as HTMLInputElement).checked;
+    setClicked(on);
     void save(() => putSetting(agent, SESSION, on ? 'true' : 'false'), on ? 'Sessions are on' : 'Sessions are off');
   };
   const setTimeout_ = (event: Event) => {
@@ -144,7 +148,7 @@ function MainSettings({agent, settings, reload}: {agent: string; settings: Setti
     <section class="block">
       <h2>How its code runs</h2>
       <label class="setting">
-        <input type="checkbox" checked={settings.effective.stateful} onChange={setSession} />
+        <input type="checkbox" checked={clicked ?? settings.effective.stateful} onChange={setSession} />
         <span>
           <b>Keep variables between runs</b>
           <span class="quiet">
