@@ -151,24 +151,29 @@ static int set_hostname(void *data) {
         return sethostname(name, sizeof(name) - 1) < 0 ? -errno : 0;
 }
 
-int room_furnish(struct room_plan *plan) {
-        static const struct step steps[] = {
-                {STEP_CGROUP, await_cgroup},     {STEP_CGROUP_NS, own_cgroup_namespace},
-                {STEP_IDENTITY, become_nonroot}, {STEP_ROOT, mount_image},
-                {STEP_PROC, mount_proc},         {STEP_DEV, make_dev},
-                {STEP_WORKDIR, mount_workdir},   {STEP_SCRATCH, mount_scratch},
-                {STEP_PIVOT, change_root},       {STEP_HOSTNAME, set_hostname},
-        };
-        return steps_run(steps, ARRAY_SIZE(steps), plan, &plan->report_fd);
-}
+static const struct step template_steps[] = {
+        {STEP_CGROUP, await_cgroup},   {STEP_CGROUP_NS, own_cgroup_namespace},
+        {STEP_ROOT, mount_image},      {STEP_PROC, mount_proc},
+        {STEP_DEV, make_dev},          {STEP_WORKDIR, mount_workdir},
+        {STEP_SCRATCH, mount_scratch}, {STEP_TOOLS, mount_tools},
+        {STEP_PIVOT, change_root},     {STEP_HOSTNAME, set_hostname},
+};
 
-int room_furnish_template(struct room_plan *plan) {
-        static const struct step steps[] = {
-                {STEP_CGROUP, await_cgroup},   {STEP_CGROUP_NS, own_cgroup_namespace},
-                {STEP_ROOT, mount_image},      {STEP_PROC, mount_proc},
-                {STEP_DEV, make_dev},          {STEP_WORKDIR, mount_workdir},
-                {STEP_SCRATCH, mount_scratch}, {STEP_TOOLS, mount_tools},
-                {STEP_PIVOT, change_root},     {STEP_HOSTNAME, set_hostname},
+static const struct step snippet_steps[] = {
+        {STEP_CGROUP, await_cgroup},     {STEP_CGROUP_NS, own_cgroup_namespace},
+        {STEP_IDENTITY, become_nonroot}, {STEP_ROOT, mount_image},
+        {STEP_PROC, mount_proc},         {STEP_DEV, make_dev},
+        {STEP_WORKDIR, mount_workdir},   {STEP_SCRATCH, mount_scratch},
+        {STEP_PIVOT, change_root},       {STEP_HOSTNAME, set_hostname},
+};
+
+int room_furnish(struct room_plan *plan) {
+        static const struct {
+                const struct step *steps;
+                size_t count;
+        } furniture[] = {
+                [ROOM_TEMPLATE] = {template_steps, ARRAY_SIZE(template_steps)},
+                [ROOM_SNIPPET] = {snippet_steps, ARRAY_SIZE(snippet_steps)},
         };
-        return steps_run(steps, ARRAY_SIZE(steps), plan, &plan->report_fd);
+        return steps_run(furniture[plan->kind].steps, furniture[plan->kind].count, plan, &plan->report_fd);
 }

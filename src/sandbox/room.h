@@ -8,7 +8,11 @@
 
 #include <sys/types.h>
 
+/* What is in it. */
+enum room_kind { ROOM_TEMPLATE, ROOM_SNIPPET };
+
 struct room_plan {
+        enum room_kind kind;
         const char *image;   /* where the spawner has mounted the image */
         const char *devices; /* a folder with the device nodes */
         const char *tools;   /* the template's own folder, to be shown at /opt/sandbox; NULL in a room */
@@ -18,9 +22,7 @@ struct room_plan {
 
 /*
  * Makes the room around the calling process: waits for ORDER_GO, then cgroup namespace, identity, mounts, root, host
- * name, limits. On failure the spawner has been told. 0 or negative errno.
+ * name. A template has no other identity to take, and sees its own code. On failure the spawner has been told. 0 or
+ * negative errno.
  */
 int room_furnish(struct room_plan *plan);
-
-/* The same for the template: no PID of its own to be, keeps its capabilities, sees its own code at /opt/sandbox. */
-int room_furnish_template(struct room_plan *plan);

@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "sandbox/caps.h"
 #include "sandbox/keeper.h"
-#include "sandbox/landlock.h"
+#include "sandbox/profile.h"
 #include "sandbox/seccomp.h"
 #include "sandbox/steps.h"
 #include "spawn/proto.h"
@@ -71,15 +71,16 @@ static int number_descriptors(void *data) {
 }
 
 static int limit(void *data) {
-        static const struct {
+        const struct profile *profile = ((struct walk_in_plan *)data)->profile;
+        const uint64_t pids = UINT64_C(2) * profile->pids; /* a second wall: the cgroup counts first */
+        const struct {
                 int resource;
                 struct rlimit limit;
         } limits[] = {
                 {RLIMIT_CORE, {0, 0}},
-                {RLIMIT_FSIZE,
-                 {2 * SANDBOX_WORKDIR_BYTES, 2 * SANDBOX_WORKDIR_BYTES}}, /* a sparse file of a terabyte */
+                {RLIMIT_FSIZE, {profile->file_bytes, profile->file_bytes}},
                 {RLIMIT_NOFILE, {SANDBOX_OPEN_FILES, SANDBOX_OPEN_FILES}},
-                {RLIMIT_NPROC, {2 * SANDBOX_PIDS, 2 * SANDBOX_PIDS}}, /* a second wall: the cgroup counts first */
+                {RLIMIT_NPROC, {pids, pids}},
                 {RLIMIT_STACK, {8 << 20, 64 << 20}},
                 {RLIMIT_MEMLOCK, {0, 0}},
                 {RLIMIT_MSGQUEUE, {0, 0}},
@@ -87,7 +88,6 @@ static int limit(void *data) {
                 {RLIMIT_NICE, {0, 0}},
                 {RLIMIT_SIGPENDING, {1024, 1024}},
         };
-        (void)data;
         for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
                 if (setrlimit(limits[i].resource, &limits[i].limit) < 0)
                         return -errno;
@@ -103,19 +103,19 @@ static int drop_privileges(void *data) {
 }
 
 static int start_keeper(void *data) {
-        (void)data;
-        return keeper_start();
+        const struct walk_in_plan *plan = data;
+        return plan->profile->keeper ? keeper_start() : 0;
 }
 
 static int enable_landlock(void *data) {
-        (void)data;
-        int r = landlock_confine_snippet();
+        const struct walk_in_plan *plan = data;
+        int r = plan->profile->landlock();
         return r < 0 ? r : 0; /* a kernel without it: the other layers hold, and `platformctl doctor` says so */
 }
 
 static int load_filter(void *data) {
-        (void)data;
-        return seccomp_load(SECCOMP_SNIPPET);
+        const struct walk_in_plan *plan = data;
+        return seccomp_load(plan->profile->filter);
 }
 
 int walk_in(struct walk_in_plan *plan) {

@@ -9,7 +9,10 @@
 /* Where the descriptors end up; RLIMIT_NOFILE is 1024 afterwards, so that a snippet cannot get such a number. */
 enum { WALK_IN_CLAIM_FD = 1024, WALK_IN_REPORT_FD = 1025 };
 
+struct profile;
+
 struct walk_in_plan {
+        const struct profile *profile;
         int room_fd;           /* pidfd of the room's init */
         int user_namespace_fd; /* of the room */
         int claim_fd, stdout_fd, stderr_fd;

@@ -52,6 +52,7 @@ static int number_descriptors(int orders, int work) {
 static _Noreturn void become_init(const struct sandbox *sandbox, int orders, int work) {
         static char *const arguments[] = {(char *)"init", NULL}, *const environment[] = {NULL};
         struct room_plan plan = {
+                .kind = sandbox->profile->room,
                 .image = sandbox->spawner->image_dir,
                 .devices = sandbox->spawner->dev_dir,
                 .root_fd = -1,

@@ -16,9 +16,12 @@
 #include "spawner/sandbox.h"
 
 static int answer_create(struct spawner *spawner, const struct spawn_message *in) {
-        if (in->profile != SPAWN_PROFILE_SNIPPET)
+        const struct profile *profile = profile_find(in->profile);
+        if (!profile)
                 return -EPROTO;
-        int r = spawner->sandbox_count >= spawner->sandbox_max ? -EAGAIN : sandbox_create(spawner, in->request);
+        int r = -EAGAIN;
+        if (spawner->sandbox_count < spawner->sandbox_max)
+                r = sandbox_create(spawner, profile, in->request);
         if (r < 0) {
                 struct spawn_message out = {.type = SPAWN_CREATE_FAILED, .request = in->request, .error = -r};
                 service_send(spawner, &out, NULL, 0);
@@ -28,7 +31,7 @@ static int answer_create(struct spawner *spawner, const struct spawn_message *in
 
 /* An id that is unknown may have ended a moment ago, with SPAWN_EXITED on its way: no reason to end the service. */
 static int answer_claim(struct spawner *spawner, const struct spawn_message *in) {
-        if (in->timeout_ms == 0 || in->timeout_ms > SPAWN_TIMEOUT_MAX_MS ||
+        if (in->timeout_ms == 0 || in->timeout_ms > SPAWN_IMPORT_TIMEOUT_MAX_MS ||
             (in->flags & ~(uint32_t)SPAWN_CLAIM_SESSION))
                 return -EPROTO;
         struct sandbox *sandbox = sandbox_find(spawner, in->sandbox);

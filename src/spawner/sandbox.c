@@ -100,7 +100,7 @@ static void on_finish_overdue(void *data) {
 static void order_clearing(struct sandbox *s) {
         uint32_t order = s->state == SANDBOX_CLEARING ? ORDER_CLEAN : ORDER_FINISH;
         if (s->reason == SPAWN_END_MEMORY)
-                cgroup_set_memory(&s->cgroup, SANDBOX_MEMORY_BYTES + COLLECT_HEADROOM_BYTES);
+                cgroup_set_memory(&s->cgroup, s->profile->memory_bytes + COLLECT_HEADROOM_BYTES);
         sandbox_set_timer(s, FINISH_TIMEOUT_NS, on_finish_overdue);
         if (fdpass_send(s->init_orders, &order, sizeof(order), NULL, 0) < 0 ||
             loop_add_fd(s->spawner->loop, s->init_orders, EPOLLIN, on_cleared, s, &s->init_source) < 0)
@@ -213,8 +213,8 @@ static void on_kept_overdue(void *data) {
 /* The room is empty but for its files and has its limits back: it waits for a new process, though not for long. */
 static void keep_room(struct sandbox *s) {
         assert(s->state == SANDBOX_CLEARING && !s->main_pid);
-        if (cgroup_set_memory(&s->cgroup, SANDBOX_MEMORY_BYTES) < 0 ||
-            cgroup_set_cpu(&s->cgroup, SANDBOX_CPU_PERCENT) < 0) {
+        if (cgroup_set_memory(&s->cgroup, s->profile->memory_bytes) < 0 ||
+            cgroup_set_cpu(&s->cgroup, s->profile->cpu_percent) < 0) {
                 sandbox_end(s, SPAWN_END_LOST);
                 return;
         }
@@ -334,6 +334,8 @@ static bool has_died(const struct sandbox *s) {
 }
 
 int sandbox_claim(struct sandbox *s, uint32_t timeout_ms, bool session) {
+        if (timeout_ms > s->profile->timeout_max_ms || (session && !s->profile->session))
+                return -EPROTO;
         if (s->state != SANDBOX_PARKED && s->state != SANDBOX_RESTING)
                 return has_died(s) ? 0 : -EPROTO;
         s->state = SANDBOX_RUNNING;

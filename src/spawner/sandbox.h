@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "sandbox/profile.h"
 #include "spawner/spawner.h"
 
 enum sandbox_state {
@@ -34,6 +35,7 @@ enum sandbox_state {
 struct sandbox {
         struct sandbox *next;
         struct spawner *spawner;
+        const struct profile *profile;
         enum sandbox_state state;
         struct sandbox_id id;
         uint64_t request; /* of SPAWN_CREATE or SPAWN_RENEW */
@@ -65,12 +67,15 @@ struct sandbox {
 };
 
 /* Starts making one. 0, or a negative errno if not even that was possible (nothing is left then). */
-int sandbox_create(struct spawner *spawner, uint64_t request);
+int sandbox_create(struct spawner *spawner, const struct profile *profile, uint64_t request);
 
 struct sandbox *sandbox_find(struct spawner *spawner, struct sandbox_id id);
 struct sandbox *sandbox_find_number(struct spawner *spawner, uint64_t number);
 
-/* The api process has given it a run, or a call of a session: the clock starts. -EPROTO if it is not free. */
+/*
+ * The api process has given it a run, or a call of a session: the clock starts. -EPROTO if it is not free, or if its
+ * profile has no such time or no sessions.
+ */
 int sandbox_claim(struct sandbox *sandbox, uint32_t timeout_ms, bool session);
 
 /* The call is over: the clock stops, SPAWN_RESTED is sent. -EPROTO if none is on. */

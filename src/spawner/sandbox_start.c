@@ -49,7 +49,7 @@ static void send_ready(struct sandbox *s) {
         close_fd(&s->main_report);
         /* A renewed one has no work channel to give: it is the api process's already. */
         service_send(s->spawner, &message, s->ready_fds,
-                     s->ready_fds[SPAWN_FD_WORK] < 0 ? SPAWN_RENEWED_FDS : SPAWN_SNIPPET_FDS);
+                     s->ready_fds[SPAWN_FD_WORK] < 0 ? SPAWN_RENEWED_FDS : s->profile->ready_fds);
         for (size_t i = 0; i < SPAWN_READY_FDS; i++)
                 close_fd(&s->ready_fds[i]);
         sandbox_count_from_here(s);
@@ -231,10 +231,10 @@ static int make_init_channels(struct sandbox *s, int *ret_orders_inside, int *re
 }
 
 static int make_cgroup(struct sandbox *s) {
-        static const struct cgroup_limits limits = {
-                .memory_bytes = SANDBOX_MEMORY_BYTES,
-                .pids = SANDBOX_PIDS,
-                .cpu_percent = SANDBOX_CPU_PERCENT,
+        const struct cgroup_limits limits = {
+                .memory_bytes = s->profile->memory_bytes,
+                .pids = s->profile->pids,
+                .cpu_percent = s->profile->cpu_percent,
         };
         char name[32];
         struct err e;
@@ -279,13 +279,14 @@ static int choose_uid(const struct spawner *spawner, uint32_t *ret) {
         return 0;
 }
 
-int sandbox_create(struct spawner *spawner, uint64_t request) {
+int sandbox_create(struct spawner *spawner, const struct profile *profile, uint64_t request) {
         static uint64_t last_number;
         struct sandbox *s = calloc(1, sizeof(*s));
         if (!s)
                 return -ENOMEM;
         *s = (struct sandbox){
                 .spawner = spawner,
+                .profile = profile,
                 .request = request,
                 .number = ++last_number,
                 .init_pidfd = -1,

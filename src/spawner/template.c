@@ -95,6 +95,7 @@ static void run_interpreter(int fd) {
 
 static _Noreturn void become_template(const struct spawner *spawner, int fd) {
         struct room_plan plan = {
+                .kind = ROOM_TEMPLATE,
                 .image = spawner->image_dir,
                 .devices = spawner->dev_dir,
                 .tools = spawner->tools_dir,
@@ -110,7 +111,7 @@ static _Noreturn void become_template(const struct spawner *spawner, int fd) {
                 step_report_send(fd, REPORT_FAILED, STEP_IDENTITY, -r);
                 _exit(1);
         }
-        if (room_furnish_template(&plan) < 0)
+        if (room_furnish(&plan) < 0)
                 _exit(1);
         r = prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno
                                                                                                : keep_sys_admin();

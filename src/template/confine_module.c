@@ -28,9 +28,11 @@
 
 #include "base/cleanup.h"
 #include "base/fdpass.h"
+#include "sandbox/profile.h"
 #include "sandbox/seccomp.h"
 #include "sandbox/steps.h"
 #include "sandbox/walk_in.h"
+#include "spawn/proto.h"
 #include "template/protocol.h"
 
 #ifndef MADV_POPULATE_READ
@@ -111,6 +113,7 @@ static _Noreturn void abandon(void) {
 
 static void enter_room(const int *fds) {
         struct walk_in_plan plan = {
+                .profile = profile_find(SPAWN_PROFILE_SNIPPET),
                 .room_fd = fds[TEMPLATE_FD_ROOM],
                 .user_namespace_fd = fds[TEMPLATE_FD_USER_NS],
                 .claim_fd = fds[TEMPLATE_FD_CLAIM],

@@ -75,9 +75,9 @@ MALFORMED = {
     "other version": boundary.pack(type=boundary.CREATE, profile=boundary.PROFILE_SNIPPET, version=boundary.VERSION + 1),
     "the version before": boundary.pack(type=boundary.CREATE, profile=boundary.PROFILE_SNIPPET, version=1),
     "no profile": boundary.pack(type=boundary.CREATE, profile=0),
-    "unknown profile": boundary.pack(type=boundary.CREATE, profile=2),
+    "unknown profile": boundary.pack(type=boundary.CREATE, profile=4),
     "claim without time": boundary.pack(type=boundary.CLAIM, timeout_ms=0),
-    "claim for ever": boundary.pack(type=boundary.CLAIM, timeout_ms=120_001),
+    "claim for ever": boundary.pack(type=boundary.CLAIM, timeout_ms=1_800_001),
     "claim with the largest time": boundary.pack(type=boundary.CLAIM, timeout_ms=0xFFFFFFFF),
     "claim with an unknown flag": boundary.pack(type=boundary.CLAIM, timeout_ms=1000, flags=2),
     "kill without reason": boundary.pack(type=boundary.KILL, reason=0),
@@ -122,6 +122,11 @@ def test_a_second_claim_of_a_running_sandbox_ends_the_service(spawner):
     sandbox = spawner.park()
     spawner.claim(sandbox, 10_000)
     spawner.claim(sandbox, 10_000)
+    assert spawner.wait_end() == 1
+
+
+def test_a_claim_for_longer_than_the_profile_allows_ends_the_service(spawner):
+    spawner.claim(spawner.park(), 120_001)
     assert spawner.wait_end() == 1
 
 
