@@ -120,7 +120,8 @@ def test_streams_are_ready_before_the_claim(runner):
         seen.append(re.search(r"SigBlk:\t(\w+)", open(f"/proc/{pid}/status").read())[1])
 
     runner.run("print(1)", hold=True, before_claim=look)
-    assert sorted(seen[0]) == [0, 1, 2, 1030] and seen[0][0] == "/dev/null"
+    assert sorted(seen[0]) == [0, 1, 2, 3, 1030] and seen[0][0] == "/dev/null"
+    assert seen[0][3].endswith("/main.py"), "the file of the run to come, which is closed before the first instruction"
     assert int(seen[1], 16) == 0
 
 

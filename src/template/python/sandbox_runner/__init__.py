@@ -100,6 +100,7 @@ def park(script: str = SCRIPT, workdir: str = WORKDIR) -> None:
     main = snippet.new_main(script)
     snippet.take_stage(main, script, workdir, _path)
     snippet.rehearse(script)
+    snippet.make_file(script)
 
 
 def serve(claim_fd: int, script: str = SCRIPT, workdir: str = WORKDIR) -> None:

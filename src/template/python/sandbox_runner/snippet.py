@@ -18,6 +18,7 @@ from . import last_value
 from .guard import MODULES, release_signals, run_at_root
 
 _open, _write, _close = os.open, os.write, os.close
+_pwrite, _ftruncate = os.pwrite, os.ftruncate
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
 _LINES_AT_ONCE = 256 << 10  # bytes of source that are split into lines before the run; more, when asked for
 
@@ -34,16 +35,35 @@ def new_main(script: str):
     return main
 
 
-def write_file(script: str, source: bytes) -> None:
-    """The file that tracebacks and other processes of the snippet read. Without it a run goes on, less clear."""
+_PAGE = 4096  # bytes
+_waiting = []  # the descriptor of the first script's file, until there is something to write to it
+
+
+def make_file(script: str) -> None:
+    """Makes the file of the run to come, with a page of memory, while there is time."""
     try:
         fd = _open(script, _NEW_FILE, 0o644)
     except OSError:
         return
+    _waiting.append(fd)
     try:
-        view = memoryview(source)
-        while view:
-            view = view[_write(fd, view) :]
+        _write(fd, bytes(_PAGE))
+    except OSError:
+        pass
+
+
+def write_file(script: str, source: bytes) -> None:
+    """The file that tracebacks and other processes of the snippet read. Without it a run goes on, less clear."""
+    try:
+        fd = _waiting.pop() if _waiting else _open(script, _NEW_FILE, 0o644)
+    except OSError:
+        return
+    try:
+        at = 0
+        while at < len(source):
+            at += _pwrite(fd, memoryview(source)[at:], at)
+        if at < _PAGE:
+            _ftruncate(fd, at)
     except OSError:
         pass
     finally:

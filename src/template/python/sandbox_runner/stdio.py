@@ -96,8 +96,11 @@ def open_input() -> None:
 
 
 def take_input(fd: int) -> None:
-    """Makes ``fd`` standard input; without one it stays what it is, which is at its end."""
+    """Makes ``fd`` standard input; without one it stays what it is, which is at its end.
+
+    The stream object was made for /dev/null while there was time (``open_input``). What comes is a memory file at its
+    beginning, or /dev/null again (frames.h): both can be sought in and have blocks of a page, so it cannot tell.
+    """
     if fd > 0:
         _dup2(fd, 0, inheritable=True)
         _close(fd)
-    open_input()
