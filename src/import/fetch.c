@@ -1,0 +1,103 @@
+/*
+ * First step: the image as an OCI layout in the work folder; see import.h.
+ *
+ * skopeo reads what archives and registries hold, converts it, and compares every blob with its digest.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "import/channel.h"
+#include "import/import.h"
+#include "import/meter.h"
+#include "import/reference.h"
+#include "import/tool.h"
+
+#define COPY_BYTES ((size_t)16 << 20) /* at a time: progress is told in between */
+
+/* The archive's file belongs to the api process; a tool of this user can only open one of its own. */
+static int copy_archive(struct import *import, struct err *e) {
+        struct stat st;
+        if (fstat(import->archive, &st) < 0 || !S_ISREG(st.st_mode))
+                return err_set_field(e, IMPORT_FAILED, "request", "the archive is no file");
+        if ((uint64_t)st.st_size > import->max_bytes)
+                return fail_too_large(import, e);
+        CLEANUP_CLOSE int copy = open(IMPORT_ARCHIVE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (copy < 0)
+                return err_set_field(e, IMPORT_FAILED, "internal", "cannot make a file: %s", strerror(errno));
+        for (off_t at = 0; at < st.st_size;) {
+                ssize_t got = copy_file_range(import->archive, &at, copy, NULL, COPY_BYTES, 0);
+                if (got <= 0)
+                        return err_set_field(e, IMPORT_FAILED, errno == ENOSPC ? "no_space" : "internal",
+                                             "cannot copy the archive: %s", got < 0 ? strerror(errno) : "it was cut");
+                channel_progress(import->channel, "fetch", (uint64_t)at, (uint64_t)st.st_size, "reading the archive");
+        }
+        close_fd(&import->archive);
+        return 0;
+}
+
+/* While blobs arrive, beside what skopeo unpacks for itself. */
+static int watch(void *data, struct err *e) {
+        struct import *import = data;
+        struct meter meter;
+        if (meter_tree(".", import->max_files, &meter) < 0)
+                return 0;
+        struct stat st;
+        uint64_t archive = stat(IMPORT_ARCHIVE, &st) == 0 ? (uint64_t)st.st_size : 0;
+        uint64_t fetched = meter.bytes > archive ? meter.bytes - archive : 0;
+        channel_progress(import->channel, "fetch", fetched, 0, "copying layers");
+        /* Twice: skopeo unpacks an archive before it copies it. */
+        if (fetched > 2 * import->max_bytes)
+                return fail_too_large(import, e);
+        return meter.files > import->max_files ? fail_too_many(import, e) : 0;
+}
+
+static int explain(const struct import *import, const char *said, struct err *e) {
+        if (strstr(said, "file too large"))
+                return fail_too_large(import, e);
+        if (strstr(said, "no space left"))
+                return err_set_field(e, IMPORT_FAILED, "no_space", "the disk of the service is full");
+        if (strstr(said, "choose an image") || strstr(said, "more than one image"))
+                return err_set_field(e, IMPORT_FAILED, "ambiguous",
+                                     "there is more than one image in the archive; make one that holds only the one "
+                                     "that is meant");
+        if (strstr(said, "no image found in manifest list") || strstr(said, "no image found in image index"))
+                return err_set_field(e, IMPORT_FAILED, "architecture", "there is no image for linux/%s in it",
+                                     import->arch);
+        return err_set_field(e, IMPORT_FAILED, "fetch", "the image could not be read: %s", said);
+}
+
+int fetch(struct import *import, struct err *e) {
+        char from[REFERENCE_MAX + 64], registry[REGISTRY_MAX], said[TOOL_SAID_MAX];
+        bool plain = false, remote = strncmp(import->source, "docker://", strlen("docker://")) == 0;
+        int r = remote ? 0 : copy_archive(import, e);
+        if (r != 0)
+                return r;
+        if (remote) {
+                if (reference_registry(import->source, registry, e) < 0 ||
+                    !reference_allowed(import->registries, registry, &plain))
+                        return IMPORT_FAILED;
+                snprintf(from, sizeof(from), "%s", import->source);
+        } else
+                snprintf(from, sizeof(from), "%s:" IMPORT_ARCHIVE, import->source);
+
+        /*
+         * Layers of `docker save` come uncompressed and would be labelled as compressed: only those of an OCI archive
+         * may stay as they are, and so does the digest.
+         */
+        const char *as_it_is =
+                strcmp(import->source, "oci-archive") == 0 ? "--dest-oci-accept-uncompressed-layers" : NULL;
+        const char *arguments[] = {
+                "skopeo", "--insecure-policy", "--override-os", "linux", "--override-arch", import->arch,
+                "copy", "--src-no-creds", plain ? "--src-tls-verify=false" : "--src-tls-verify=true",
+                from, "oci:" IMPORT_LAYOUT ":" IMPORT_TAG, as_it_is, NULL};
+        const struct tool tool = {.arguments = arguments, .watch = watch, .data = import};
+        channel_progress(import->channel, "fetch", 0, 0, remote ? "asking the registry" : "reading the archive");
+        r = tool_run(&tool, said, e);
+        unlink(IMPORT_ARCHIVE); /* its room on the disk is wanted */
+        return r < 0 ? explain(import, said, e) : r;
+}
