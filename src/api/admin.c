@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/audit.h"
 #include "api/http.h"
 #include "api/json.h"
 #include "api/names.h"
@@ -49,6 +50,11 @@ void admin_handle_projects_list(struct api *api, struct http_request *request) {
         page_answer(request, "projects", list, more ? projects[page.limit - 1].name : NULL);
 }
 
+static void answer_project_made(struct api *api, struct http_request *request, const struct store_project *project) {
+        audit_add(api, request, AUDIT_PROJECT_CREATE, project->name, NULL);
+        http_reply_json(request, 201, project_json(project));
+}
+
 void admin_handle_projects_create(struct api *api, struct http_request *request) {
         json_t *body, *name;
         const struct json_field fields[] = {
@@ -70,7 +76,7 @@ void admin_handle_projects_create(struct api *api, struct http_request *request)
         else if (r < 0)
                 answer_store_failure(request);
         else
-                http_reply_json(request, 201, project_json(&project));
+                answer_project_made(api, request, &project);
         json_decref(body);
 }
 
@@ -145,6 +151,7 @@ void admin_handle_keys_create(struct api *api, struct http_request *request) {
                 return;
         }
         log_info("a key was made", "key", key.public_id, "project", key.project, "request", request->id);
+        audit_add(api, request, AUDIT_KEY_CREATE, key.public_id, json_pack("{s:s}", "project", key.project));
         json_t *reply = key_json(&key);
         json_object_set_new(reply, "key", json_string(text)); /* shown this once */
         explicit_bzero(text, sizeof(text));
@@ -181,6 +188,8 @@ void admin_handle_keys_delete(struct api *api, struct http_request *request) {
         } else {
                 log_info("a key was revoked", "key", request->params[1], "project", project.name, "request",
                          request->id);
+                audit_add(api, request, AUDIT_KEY_REVOKE, request->params[1],
+                          json_pack("{s:s}", "project", project.name));
                 http_reply_empty(request, 204);
         }
 }

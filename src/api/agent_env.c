@@ -6,6 +6,7 @@
 #include "api/agent_settings.h"
 #include "api/agents.h"
 #include "api/api.h"
+#include "api/audit.h"
 #include "api/http.h"
 #include "api/json.h"
 #include "api/names.h"
@@ -68,6 +69,7 @@ static void answer_stored(struct api *api, struct http_request *request, const c
         add_warning(api->config, warnings, name, value);
         log_info("a setting of an agent was changed", "agent", agent, "setting", name, "project",
                  request->auth.project, "request", request->id);
+        audit_add(api, request, AUDIT_AGENT_ENV_SET, agent, json_pack("{s:s}", "setting", name));
         http_reply_json(request, 200,
                         json_pack("{s:s, s:s, s:o, s:o}", "name", name, "value", value, "effective",
                                   effective_json(&settings), "warnings", warnings));
@@ -125,6 +127,7 @@ void agents_handle_env_delete(struct api *api, struct http_request *request) {
         } else {
                 log_info("a setting of an agent was deleted", "agent", agent, "setting", name, "project",
                          request->auth.project, "request", request->id);
+                audit_add(api, request, AUDIT_AGENT_ENV_UNSET, agent, json_pack("{s:s}", "setting", name));
                 http_reply_empty(request, 204);
         }
 }

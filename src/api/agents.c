@@ -8,6 +8,7 @@
 #include "api/agent_settings.h"
 #include "api/agent_tools.h"
 #include "api/api.h"
+#include "api/audit.h"
 #include "api/http.h"
 #include "api/json.h"
 #include "api/names.h"
@@ -142,6 +143,7 @@ void agents_handle_put(struct api *api, struct http_request *request) {
         } else {
                 log_info(created ? "an agent was made" : "an agent was changed", "agent", name, "project",
                          request->auth.project, "request", request->id);
+                audit_add(api, request, created ? AUDIT_AGENT_CREATE : AUDIT_AGENT_CHANGE, name, NULL);
                 answer_agent(api, request, created ? 201 : 200, name);
         }
 }
@@ -156,6 +158,7 @@ void agents_handle_delete(struct api *api, struct http_request *request) {
         } else {
                 log_info("an agent was deleted", "agent", name, "project", request->auth.project, "request",
                          request->id);
+                audit_add(api, request, AUDIT_AGENT_DELETE, name, NULL);
                 http_reply_empty(request, 204);
         }
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct activity;
+struct audit;
 struct auth;
 struct config;
 struct console;
@@ -30,6 +31,7 @@ struct api {
         struct activity *activity; /* of the last hour */
         json_t *environment;   /* environment.json of the image, or an empty object */
         struct store *store;   /* what is remembered; writes on a thread of its own */
+        struct audit *audit;   /* who did what; NULL until the store is there */
         struct auth *auth;     /* keys of requests, rates */
         struct console *console; /* who is signed in there */
         struct sessions *sessions; /* stateful ones that live */

@@ -155,6 +155,7 @@ bool auth_admit(struct auth *auth, struct http_request *request, enum route_scop
                 return false;
         request->auth.key_id = key.id;
         request->auth.key = key.hash;
+        snprintf(request->auth.key_name, sizeof(request->auth.key_name), "%s", key.public_id);
         request->auth.is_admin = key.is_admin;
         if (!within_rate(auth, request))
                 return false;

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "api/api.h"
+#include "api/audit.h"
 #include "api/auth.h"
 #include "api/console_attempts.h"
 #include "api/console_headers.h"
@@ -224,6 +225,7 @@ static void sign_in(struct console *console, struct http_request *request, const
         explicit_bzero(token, sizeof(token));
         log_info("somebody signed in at the Console", "client", request->client, "key", key->public_id, "request",
                  request->id);
+        audit_add(console->api, request, AUDIT_CONSOLE_LOGIN, key->public_id, NULL);
         answer_session(console, request, session, key);
 }
 
@@ -270,8 +272,10 @@ void console_handle_logout(struct api *api, struct http_request *request) {
         }
         if (session && !check_csrf(request, session))
                 return;
-        if (session)
+        if (session) {
                 console_session_end(api->console->sessions, session);
+                audit_add(api, request, AUDIT_CONSOLE_LOGOUT, key.public_id, NULL);
+        }
         set_cookie(api, request, "", 0);
         http_reply_empty(request, 204);
 }

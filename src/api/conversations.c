@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/audit.h"
 #include "api/conversation_events.h"
 #include "api/files.h"
 #include "api/http.h"
@@ -108,6 +109,7 @@ void conversations_handle_delete(struct api *api, struct http_request *request) 
                 answer_store_failure(request);
         } else {
                 log_info("a conversation was deleted", "project", request->auth.project, "request", request->id);
+                audit_add(api, request, AUDIT_CONVERSATION_DELETE, name, NULL);
                 conversation_events_end(api->events, request->auth.project_id, name);
                 http_reply_empty(request, 204);
         }

@@ -9,6 +9,7 @@
 
 #include "api/activity.h"
 #include "api/api.h"
+#include "api/audit.h"
 #include "api/engine.h"
 #include "api/execution.h"
 #include "api/http.h"
@@ -92,6 +93,9 @@ static void note_end(const struct execution *execution, const struct run *run) {
         note_activity(execution, run);
         log_info("run ended", "request", execution->request->id, "project", execution->request->auth.project, "run",
                  run->id, "sandbox", run->sandbox_id, "outcome", outcome, "exit_code", log_num(run->outcome.exit_code));
+        audit_add(execution->api, execution->request, AUDIT_RUN, run->id,
+                  json_pack("{s:s, s:s*, s:s}", "sandbox", run->sandbox_id, "agent", execution->what.agent, "outcome",
+                            outcome));
 }
 
 /* Files that are kept are told of when they are: until then their fate was not known. */

@@ -50,12 +50,14 @@ enum http_error {
 #define HTTP_PARAMS_MAX 2 /* parts of a path that stand for a name, such as {name} */
 #define REQUEST_ID_BYTES 32
 #define PROJECT_NAME_MAX 64
+#define KEY_NAME_MAX 40
 
 /* Who asks. Filled in before the handler of a route that needs a key is called. */
 struct http_auth {
         bool is_admin;                      /* an admin key */
         int64_t key_id, project_id;         /* rows of the store; the project is the one the request acts in */
         char project[PROJECT_NAME_MAX + 1]; /* its name */
+        char key_name[KEY_NAME_MAX + 1];    /* the key's id, "key_…" */
         struct key_hash key;                /* what it was found by */
         bool by_session;                    /* by the Console's cookie, of this session */
         struct key_hash session;

@@ -44,6 +44,19 @@ const char *http_error_type(enum http_error kind) {
         return kinds[kind].type;
 }
 
+bool http_error_is_refusal(enum http_error kind) {
+        switch (kind) {
+        case HTTP_UNAUTHORIZED:
+        case HTTP_FORBIDDEN:
+        case HTTP_SESSION_LIMIT:
+        case HTTP_QUOTA_EXCEEDED:
+        case HTTP_RATE_LIMITED:
+                return true;
+        default:
+                return false;
+        }
+}
+
 const char *http_error_retry_after(enum http_error kind) {
         assert(kind < HTTP_ERRORS);
         return kinds[kind].retry_after;

@@ -13,6 +13,9 @@
 /* The `type` that clients see. */
 const char *http_error_type(enum http_error kind);
 
+/* Whether the request was turned away for who asked or for how much, which the audit log tells. */
+bool http_error_is_refusal(enum http_error kind);
+
 /* Retry-After that goes with the kind, or NULL. */
 const char *http_error_retry_after(enum http_error kind);
 

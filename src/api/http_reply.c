@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/audit.h"
 #include "api/http_exchange.h"
 #include "base/cleanup.h"
 
@@ -160,6 +161,8 @@ void http_reply_error(struct http_request *request, enum http_error kind, const 
                 http_reply_header(request, "Retry-After", retry_after);
         if (kind == HTTP_UNAUTHORIZED)
                 http_reply_header(request, "WWW-Authenticate", "Bearer");
+        if (http_error_is_refusal(kind))
+                audit_refused(exchange->server->api, request, http_error_type(kind), param);
         http_reply_json(request, http_error_status(kind), http_error_body(kind, param, message));
 }
 

@@ -2,6 +2,7 @@
 #include "api/live_sessions.h"
 
 #include "api/api.h"
+#include "api/audit.h"
 #include "api/http.h"
 #include "api/paging.h"
 #include "base/config.h"
@@ -30,6 +31,8 @@ void live_sessions_handle_end(struct api *api, struct http_request *request) {
                 return;
         }
         bool ended = sessions_end(api->sessions, project_id, name, SESSION_LOSS_ENDED);
+        if (ended)
+                audit_add(api, request, AUDIT_SESSION_END, name, NULL);
         if (r == 0 || ended) {
                 http_reply_json(request, 200, json_pack("{s:s, s:b}", "conversation_id", name, "ended", ended));
                 return;

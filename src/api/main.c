@@ -18,6 +18,7 @@
 
 #include "api/activity.h"
 #include "api/api.h"
+#include "api/audit.h"
 #include "api/auth.h"
 #include "api/banner.h"
 #include "api/console_login.h"
@@ -153,7 +154,9 @@ static int start(struct api *api, struct opened *opened, struct err *e) {
                 r = set_admin_key(api, opened, e);
         if (r < 0)
                 return r;
-        r = auth_new(api, &api->auth);
+        r = audit_new(api, &api->audit);
+        if (r == 0)
+                r = auth_new(api, &api->auth);
         if (r == 0)
                 r = console_new(api, &api->console);
         if (r == 0)
@@ -186,6 +189,7 @@ static void on_stop(void *data, int signal_number) {
         if (api->draining)
                 return; /* sandboxd passes signals on, so the same one may come twice */
         log_info("stopping", "signal", strsignal(signal_number));
+        audit_add(api, NULL, AUDIT_SERVICE_STOP, NULL, NULL);
         api->draining = true;
         api->draining_parts = 2;
         loop_add_timer(api->loop, (uint64_t)(api->config->execute_max_timeout_s + DRAIN_GRACE_S) * NS_PER_S,
@@ -216,6 +220,7 @@ static void finish(struct api *api) {
         http_server_free(api->http);
         console_free(api->console);
         auth_free(api->auth);
+        audit_free(TAKE_PTR(api->audit));
         json_decref(api->environment);
         activity_free(api->activity);
         metrics_free(api->metrics);
@@ -242,6 +247,7 @@ int main(void) {
         if (r == 0) {
                 http_listen_text(opened.listen_fd, address);
                 log_info("serving", "address", address);
+                audit_add(&api, NULL, AUDIT_SERVICE_START, NULL, json_pack("{s:s}", "version", PRODUCT_VERSION));
                 banner_print(&config, address, opened.key_given);
                 r = serve(&api, &e);
         }

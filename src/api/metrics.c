@@ -58,6 +58,11 @@ static const struct description {
                                      {NULL}},
         [METRIC_SESSIONS] = {"sandbox_sessions", GAUGE, "Stateful sessions that live.", {NULL}},
         [METRIC_SESSIONS_MAX] = {"sandbox_sessions_max", GAUGE, "How many may live at a time.", {NULL}},
+        [METRIC_AUDIT_LINES] = {"sandbox_audit_lines_total", COUNTER, "Lines added to the audit log.", {NULL}},
+        [METRIC_AUDIT_FAILURES] = {"sandbox_audit_failures_total",
+                                   COUNTER,
+                                   "Lines that could not be added to the audit log.",
+                                   {NULL}},
 };
 
 static const double bucket_seconds[] = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,

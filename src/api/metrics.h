@@ -33,6 +33,8 @@ enum metric {
         METRIC_TEMPLATE_SERVING,
         METRIC_SESSIONS,
         METRIC_SESSIONS_MAX,    /* gauge: 1 or 0 */
+        METRIC_AUDIT_LINES,     /* counter */
+        METRIC_AUDIT_FAILURES,  /* counter */
         METRICS
 };
 

@@ -6,6 +6,7 @@
 
 #include "api/admin.h"
 #include "api/agents.h"
+#include "api/audit.h"
 #include "api/console_assets.h"
 #include "api/console_login.h"
 #include "api/conversation_events.h"
@@ -61,6 +62,9 @@ static const struct route routes[] = {
         {"POST", "/v1/projects/{name}/keys", ROUTE_ADMIN, admin_handle_keys_create, ROUTE_BODY_SMALL},
         {"GET", "/v1/projects/{name}/keys/{id}", ROUTE_ADMIN, admin_handle_keys_get, ROUTE_BODY_NONE},
         {"DELETE", "/v1/projects/{name}/keys/{id}", ROUTE_ADMIN, admin_handle_keys_delete, ROUTE_BODY_NONE},
+        {"GET", "/v1/audit", ROUTE_ADMIN, audit_handle_list, ROUTE_BODY_NONE},
+        {"GET", "/v1/audit/segments", ROUTE_ADMIN, audit_handle_segments, ROUTE_BODY_NONE},
+        {"GET", "/v1/audit/segments/{first}", ROUTE_ADMIN, audit_handle_segment, ROUTE_BODY_NONE},
 };
 
 static int hex_value(char c) {

@@ -229,6 +229,16 @@ const struct setting config_settings[] = {
          .unit = "files",
          .doc = "How many kept files one project may have, older versions included. 0: no limit."},
 
+        {.group = "Audit log",
+         .name = "AUDIT_MAX_BYTES",
+         .offset = AT(audit_max_bytes),
+         .initial = GIB,
+         .min = 0,
+         .max = 1024 * GIB,
+         .unit = "bytes",
+         .doc = "How much the audit log may hold, about 400 bytes for each run. Over it the oldest of its files is "
+                "removed, and a line says so. 0: no limit, nothing is removed."},
+
         {.group = "Console",
          .name = "CONSOLE",
          .offset = AT(console),

@@ -121,6 +121,8 @@ static int run_group(struct cli *cli, const struct command *group, const char *p
                 return say_error(cli, EX_USAGE, "%s (%s --help shows what there is)", e.message, path);
         if (cli->help_option)
                 return explain(cli, group, path, 0, NULL);
+        if (first == argc && group->otherwise)
+                return command_run(cli, group->otherwise, path, 1, argv);
         if (first == argc) {
                 command_print_help(group, path, cli->err.file);
                 return EX_USAGE;

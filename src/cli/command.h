@@ -25,6 +25,7 @@ struct command {
         /* A group: its commands, in the order in which they are listed. */
         const struct command *const *children;
         size_t children_count;
+        const struct command *otherwise; /* what it does if none is named, or NULL: it explains itself */
 
         /* A command that does something. */
         const struct option_row *options;

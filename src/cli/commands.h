@@ -20,3 +20,4 @@ extern const struct command cmd_agent_env; /* below agents */
 extern const struct command cmd_conversations;
 extern const struct command cmd_files;
 extern const struct command cmd_sessions;
+extern const struct command cmd_audit;

@@ -7,6 +7,7 @@
 
 #include "store/store.h"
 #include "store/store_activity.h"
+#include "store/store_audit.h"
 #include "store/store_blobs.h"
 #include "store/store_chores.h"
 #include "store/store_sql.h"
@@ -23,6 +24,7 @@ struct store {
         struct blobs blobs;                   /* the writer's; its folder both's */
         struct chores chores;                 /* the writer's */
         struct activity activity;             /* both's, under its lock */
+        struct store_audit audit;             /* the loop's thread */
         struct expiry *expiring;              /* the loop's thread: conversations that the writer may be removing */
         struct birth *births;                 /* the loop's thread: conversations that the writer is about to write */
         _Atomic int64_t last_conversation_id; /* given to a conversation; both threads give */

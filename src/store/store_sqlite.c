@@ -20,6 +20,7 @@ int store_new(struct loop *loop, struct store **ret) {
         if (!store)
                 return -ENOMEM;
         blobs_init(&store->blobs);
+        audit_init(&store->audit);
         store->loop = loop;
         int r = activity_init(&store->activity);
         if (r < 0) {
@@ -48,6 +49,8 @@ int store_open(struct store *store, const char *folder, struct err *e) {
         if (r == 0)
                 r = blobs_open(&store->blobs, folder, e);
         if (r == 0)
+                r = audit_open(store, folder, e);
+        if (r == 0)
                 r = sql_open(&store->reader, path, false, e);
         if (r == 0)
                 r = sql_prepare(&store->reader, e);
@@ -64,6 +67,7 @@ void store_close(struct store *store) {
         if (!store)
                 return;
         loop_remove(store->loop, &store->flush_timer);
+        audit_close(store);
         writer_free(store->writer);
         sql_close(&store->reader);
         sql_close(&store->database);

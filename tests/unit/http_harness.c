@@ -17,6 +17,7 @@
 
 #include "api/activity.h"
 #include "api/api.h"
+#include "api/audit.h"
 #include "api/auth.h"
 #include "api/console_login.h"
 #include "api/conversation_events.h"
@@ -209,6 +210,7 @@ int main(int argc, char **argv) {
         must(store_open(api.store, folder, &e), &e);
         must(key_hash(argv[1], strlen(argv[1]), &key.hash), NULL);
         must(store_admin_key_set(api.store, &key), NULL);
+        must(audit_new(&api, &api.audit), NULL);
         must(auth_new(&api, &api.auth), NULL);
         must(console_new(&api, &api.console), NULL);
         must(conversation_events_new(&api, &api.events), NULL);
@@ -224,6 +226,8 @@ int main(int argc, char **argv) {
         conversation_events_free(api.events);
         console_free(api.console);
         auth_free(api.auth);
+        audit_free(api.audit);
+        api.audit = NULL;
         store_close(api.store);
         nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
         json_decref(api.environment);
