@@ -30,7 +30,7 @@
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define CODE_MAX 4096 /* BPF_MAXINSNS: the kernel takes no more */
 #define RULES_MAX 1024
-#define TESTS_MAX 3
+#define TESTS_MAX 12
 #define VALUES_MAX 64
 #define TOKENS_MAX 512
 #define STATEMENT_MAX 8192
@@ -55,11 +55,12 @@ struct test {
         uint32_t mask;
         uint32_t values[VALUES_MAX];
         size_t n_values;
+        bool alternative; /* "or": those before it need not pass if those from here on do */
 };
 
 struct rule {
         char name[64];
-        uint32_t result; /* SECCOMP_RET_… if every test passes, or there is none */
+        uint32_t result; /* SECCOMP_RET_… if every test of one alternative passes, or there is none */
         uint32_t otherwise;
         bool attack;
         struct test tests[TESTS_MAX];
@@ -173,7 +174,17 @@ static bool take_if(struct statement *s, const char *word) {
         return true;
 }
 
-/* argN == V | argN in V… | argN & M == V */
+static void add_value(struct test *test, struct statement *s) {
+        uint32_t value = constant(take(s, "a value"));
+
+        if (test->n_values == VALUES_MAX)
+                die("more than %d values", VALUES_MAX);
+        if (value & ~test->mask)
+                die("arg%u can never have this value under this mask", test->arg);
+        test->values[test->n_values++] = value;
+}
+
+/* argN == V | argN in V… | argN & M == V | argN & M in V… */
 static struct test read_test(struct statement *s) {
         struct test test = {.mask = UINT32_MAX};
         const char *arg = take(s, "an argument (arg0 to arg5)");
@@ -181,32 +192,30 @@ static struct test read_test(struct statement *s) {
         if (strncmp(arg, "arg", 3) != 0 || arg[3] < '0' || arg[3] > '5' || arg[4])
                 die("\"%s\" is not an argument (arg0 to arg5)", arg);
         test.arg = (unsigned)(arg[3] - '0');
-        if (take_if(s, "in")) {
-                while (peek(s) && !is(peek(s), "else") && !is(peek(s), "and")) {
-                        if (test.n_values == VALUES_MAX)
-                                die("more than %d values", VALUES_MAX);
-                        test.values[test.n_values++] = constant(take(s, "a value"));
-                }
-                if (test.n_values == 0)
-                        die("\"in\" without values");
-                return test;
-        }
         if (take_if(s, "&"))
                 test.mask = constant(take(s, "a mask"));
-        if (!take_if(s, "=="))
+        if (take_if(s, "in")) {
+                while (peek(s) && !is(peek(s), "else") && !is(peek(s), "and") && !is(peek(s), "or"))
+                        add_value(&test, s);
+                if (test.n_values == 0)
+                        die("\"in\" without values");
+        } else if (take_if(s, "=="))
+                add_value(&test, s);
+        else
                 die("expected ==, in or & after %s", arg);
-        test.values[test.n_values++] = constant(take(s, "a value"));
-        if (test.values[0] & ~test.mask)
-                die("%s can never have this value under this mask", arg);
         return test;
 }
 
 static void read_condition(struct statement *s, struct rule *rule) {
+        bool alternative = false;
+
         do {
                 if (rule->n_tests == TESTS_MAX)
                         die("more than %d tests", TESTS_MAX);
-                rule->tests[rule->n_tests++] = read_test(s);
-        } while (take_if(s, "and"));
+                rule->tests[rule->n_tests] = read_test(s);
+                rule->tests[rule->n_tests++].alternative = alternative;
+                alternative = is(peek(s), "or");
+        } while (take_if(s, "and") || take_if(s, "or"));
         if (!take_if(s, "else"))
                 die("a test needs \"else ERRNO\"");
         rule->otherwise = error_result(take(s, "an error"));
@@ -381,16 +390,28 @@ static void emit_test(struct code *code, const struct test *test, size_t distanc
         }
 }
 
-static void emit_rule(struct code *code, const struct rule *rule) {
-        size_t distance = 1; /* from behind the last test to "otherwise": over the result */
+/* Tests `first` to `end`, and the result if all of them pass; what follows is for when one does not. */
+static void emit_alternative(struct code *code, const struct rule *rule, size_t first, size_t end) {
+        size_t distance = 1; /* from behind the last test over the result */
 
-        for (size_t i = 0; i < rule->n_tests; i++)
+        for (size_t i = first; i < end; i++)
                 distance += test_size(&rule->tests[i]);
-        for (size_t i = 0; i < rule->n_tests; i++) {
+        for (size_t i = first; i < end; i++) {
                 distance -= test_size(&rule->tests[i]);
                 emit_test(code, &rule->tests[i], distance);
         }
         emit(code, BPF_RET | BPF_K, 0, 0, rule->result);
+}
+
+static void emit_rule(struct code *code, const struct rule *rule) {
+        size_t first = 0;
+
+        for (size_t i = 1; i < rule->n_tests; i++)
+                if (rule->tests[i].alternative) {
+                        emit_alternative(code, rule, first, i);
+                        first = i;
+                }
+        emit_alternative(code, rule, first, rule->n_tests);
         if (rule->n_tests > 0)
                 emit(code, BPF_RET | BPF_K, 0, 0, rule->otherwise);
 }

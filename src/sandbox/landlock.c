@@ -57,6 +57,7 @@ struct rule {
 #define FULL (~(FS_MAKE_CHAR | FS_MAKE_BLOCK))
 
 /* Rights add up along a path: what "/" grants holds below it too, so only the mount keeps /dev/shm from execution. */
+/* Of a tool call as well. */
 static const struct rule snippet_rules[] = {
         {"/", FS_EXECUTE | READ}, /* the image, and /proc below it */
         {"/dev", READ | FS_WRITE_FILE | FS_TRUNCATE | FS_IOCTL_DEV},
@@ -112,14 +113,15 @@ static int add_rule(int ruleset, uint64_t handled, const struct rule *rule) {
         return syscall(ADD_RULE, ruleset, RULE_PATH_BENEATH, &beneath, 0) < 0 ? -errno : 0;
 }
 
-static int confine(const struct rule *rules, size_t n, uint64_t scopes) {
+static int confine(const struct rule *rules, size_t n, bool tcp) {
         int abi = landlock_abi(), r;
         struct ruleset_attributes handled = handled_by(abi);
         CLEANUP_CLOSE int ruleset = -1;
 
         if (abi == 0)
                 return 1;
-        handled.scoped &= scopes;
+        if (tcp)
+                handled.net = 0;
         ruleset = new_ruleset(abi, &handled);
         if (ruleset < 0)
                 return ruleset;
@@ -136,11 +138,15 @@ static int confine(const struct rule *rules, size_t n, uint64_t scopes) {
 }
 
 int landlock_confine_snippet(void) {
-        return confine(snippet_rules, ARRAY_SIZE(snippet_rules), SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL);
+        return confine(snippet_rules, ARRAY_SIZE(snippet_rules), false);
+}
+
+int landlock_confine_call(void) {
+        return confine(snippet_rules, ARRAY_SIZE(snippet_rules), true);
 }
 
 int landlock_confine_api(const char *data_dir) {
         const struct rule rule = {data_dir, FULL & ~(FS_EXECUTE | FS_IOCTL_DEV)};
 
-        return confine(&rule, 1, SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL);
+        return confine(&rule, 1, false);
 }

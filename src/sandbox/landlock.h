@@ -18,6 +18,9 @@ int landlock_abi(void);
  */
 int landlock_confine_snippet(void);
 
+/* The same for a tool call, which may use TCP: its room's network namespace decides where to. */
+int landlock_confine_call(void);
+
 /*
  * Confines the calling thread to files below `data_dir` ("/" after a chroot), which it may read and write but not
  * execute; no new TCP servers or connections. Results as above.

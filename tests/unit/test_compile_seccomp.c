@@ -92,6 +92,9 @@ static void test_conditions(void **state) {
         (void)state;
         expect_good("default ENOSYS\nallow socket if arg0 == AF_UNIX else EAFNOSUPPORT\n");
         expect_good("default ENOSYS\nallow socket if arg0 in 1 0x2 and arg1 & 3|4 == 3 else EPERM # why\n");
+        expect_good("default ENOSYS\nallow socket if arg0 == 1 or arg0 in 2 10 and arg1 & 0xf in 1 2 else EPERM\n");
+        expect_bad("default ENOSYS\nallow socket if arg0 == 1 or else EPERM\n", "\"else\" is not an argument");
+        expect_bad("default ENOSYS\nallow socket if arg1 & 1 in 1 2 else EPERM\n", "can never have this value");
         expect_bad("default ENOSYS\nallow socket if arg0 == AF_UNIX\n", "a test needs \"else ERRNO\"");
         expect_bad("default ENOSYS\nallow socket if arg6 == 1 else EPERM\n", "\"arg6\" is not an argument");
         expect_bad("default ENOSYS\nallow socket if arg0 = 1 else EPERM\n", "expected ==, in or &");

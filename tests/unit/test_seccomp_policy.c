@@ -19,7 +19,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CALLS 512 /* numbers looked at, more than there are */
 
-enum { SNIPPET, TEMPLATE, INIT, API, POLICIES };
+enum { SNIPPET, CALL, TEMPLATE, INIT, API, POLICIES };
 
 struct program {
         const struct sock_filter *items;
@@ -38,10 +38,13 @@ struct arch {
         {                                                                                                              \
                 .name = label, .audit = number,                                                                        \
                 .policies = {[SNIPPET] = PROGRAM(snippet_##suffix),                                                    \
+                             [CALL] = PROGRAM(call_##suffix),                                                          \
                              [TEMPLATE] = PROGRAM(template_##suffix),                                                  \
                              [INIT] = PROGRAM(init_##suffix),                                                          \
                              [API] = PROGRAM(api_##suffix)},                                                           \
-                .attacks = {[SNIPPET] = PROGRAM(snippet_attacks_##suffix), [API] = PROGRAM(api_attacks_##suffix)},     \
+                .attacks = {[SNIPPET] = PROGRAM(snippet_attacks_##suffix),                                             \
+                            [CALL] = PROGRAM(call_attacks_##suffix),                                                   \
+                            [API] = PROGRAM(api_attacks_##suffix)},                                                    \
         }
 
 static const struct arch archs[] = {
@@ -249,6 +252,57 @@ static void test_conjunction(void **state) {
         expect(SNIPPET, call_setsockopt, 0, 6, 26, ERRNO(ENOPROTOOPT));
 }
 
+/* Alternatives: of each family only these types, and of each type only these protocols. */
+static void test_sockets_of_a_call(void **state) {
+        (void)state;
+        for (uint64_t family = 0; family < 64; family++)
+                for (uint64_t type = 0; type < 16; type++)
+                        for (uint64_t protocol = 0; protocol < 300; protocol++) {
+                                bool internet = family == 2 || family == 10, plain = type == 1 || type == 2,
+                                     usual = protocol == 0 || protocol == 6 || protocol == 17,
+                                     good = family == 1 || (internet && plain && usual);
+                                uint32_t wanted = good ? SECCOMP_RET_ALLOW : ERRNO(EAFNOSUPPORT);
+
+                                expect(CALL, call_socket, family, type, protocol, wanted);
+                                expect(CALL, call_socket, family, type | 02004000 /* CLOEXEC, NONBLOCK */, protocol,
+                                       wanted);
+                        }
+}
+
+static void test_socket_options_of_a_call(void **state) {
+        static const uint64_t good[][2] = {{1, 2}, {1, 15}, {6, 1}, {6, 18}, {0, 11}, {41, 25}, {41, 26}};
+        static const uint64_t bad[][2] = {{1, 26} /* SO_ATTACH_FILTER */, {1, 25} /* SO_BINDTODEVICE */,
+                                          {1, 36} /* SO_MARK */,          {6, 13} /* TCP_CONGESTION */,
+                                          {6, 31} /* TCP_ULP */,          {6, 19} /* TCP_REPAIR */,
+                                          {0, 35} /* IP_ADD_MEMBERSHIP */, {0, 19} /* IP_TRANSPARENT */,
+                                          {0, 64} /* IPT_SO_SET_REPLACE */, {41, 20} /* IPV6_JOIN_GROUP */,
+                                          {17, 103} /* UDP_SEGMENT */,    {132, 0}};
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(good); i++)
+                expect(CALL, call_setsockopt, 0, good[i][0], good[i][1], SECCOMP_RET_ALLOW);
+        for (size_t i = 0; i < COUNT(bad); i++)
+                expect(CALL, call_setsockopt, 0, bad[i][0], bad[i][1], ERRNO(ENOPROTOOPT));
+}
+
+/* But for sockets, a call may what a snippet may, and no more. */
+static void test_a_call_is_as_confined_as_a_snippet(void **state) {
+        static const uint64_t samples[] = {0, 1, 2, 15, 0x5401, 0x5412, 0x3d0f00, 0010644, 0020644, 1030, 0xffffffff};
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(archs); i++)
+                for (uint32_t number = 0; number < CALLS; number++)
+                        for (size_t j = 0; j < COUNT(samples); j++) {
+                                uint64_t v = samples[j];
+
+                                if (number == (uint32_t)call_socket.numbers[i] ||
+                                    number == (uint32_t)call_setsockopt.numbers[i])
+                                        continue;
+                                assert_int_equal(answer(&archs[i], CALL, number, v, v, v),
+                                                 answer(&archs[i], SNIPPET, number, v, v, v));
+                        }
+}
+
 /* Children of the fork server have both filters, so what the lower one refuses is refused. */
 static void test_template_allows_what_snippets_may(void **state) {
         static const uint64_t samples[] = {0, 1, 2, 15, 0x5401, 0x3d0f00, 0010644, 1030, 0xffffffff};
@@ -316,6 +370,7 @@ static void test_attacks(void **state) {
                 }
                 data.nr = call_ptrace.numbers[i];
                 assert_int_equal(run(&archs[i].attacks[SNIPPET], &data), ERRNO(EPERM));
+                assert_int_equal(run(&archs[i].attacks[CALL], &data), ERRNO(EPERM));
                 assert_int_equal(run(&archs[i].attacks[API], &data), ERRNO(EPERM));
                 data.nr = call_mount.numbers[i];
                 assert_int_equal(run(&archs[i].attacks[SNIPPET], &data), SECCOMP_RET_ALLOW);
@@ -335,6 +390,9 @@ int main(void) {
                 cmocka_unit_test(test_lists),
                 cmocka_unit_test(test_masks),
                 cmocka_unit_test(test_conjunction),
+                cmocka_unit_test(test_sockets_of_a_call),
+                cmocka_unit_test(test_socket_options_of_a_call),
+                cmocka_unit_test(test_a_call_is_as_confined_as_a_snippet),
                 cmocka_unit_test(test_template_allows_what_snippets_may),
                 cmocka_unit_test(test_template),
                 cmocka_unit_test(test_init_starts_nothing),
