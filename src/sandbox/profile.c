@@ -5,6 +5,9 @@
 #include "sandbox/landlock.h"
 #include "spawn/proto.h"
 
+/* What the import of an image has found, and this project's own runner; see src/call. */
+static const char *const call_arguments[] = {"/.sandbox/python", "-I", "-B", "/opt/sandbox/run_tool.py", NULL};
+
 static const struct profile profiles[] = {
         [SPAWN_PROFILE_SNIPPET] =
                 {
@@ -19,6 +22,20 @@ static const struct profile profiles[] = {
                         .timeout_max_ms = SPAWN_TIMEOUT_MAX_MS,
                         .session = true,
                         .ready_fds = SPAWN_SNIPPET_FDS,
+                },
+        [SPAWN_PROFILE_CALL] =
+                {
+                        .room = ROOM_CALL,
+                        .memory_bytes = CALL_MEMORY_BYTES,
+                        .pids = SANDBOX_PIDS,
+                        .cpu_percent = CALL_CPU_PERCENT,
+                        .own_image = true,
+                        .arguments = call_arguments,
+                        .file_bytes = 2 * SANDBOX_WORKDIR_BYTES,
+                        .landlock = landlock_confine_call,
+                        .filter = SECCOMP_CALL,
+                        .timeout_max_ms = SPAWN_TIMEOUT_MAX_MS,
+                        .ready_fds = SPAWN_READY_FDS,
                 },
 };
 

@@ -19,7 +19,10 @@ struct profile {
         uint64_t memory_bytes; /* its cgroup; tmpfs counts */
         uint32_t pids, cpu_percent;
 
+        bool own_image; /* SPAWN_CREATE names it; else the service's own */
+
         /* The process in it: see walk_in.c. */
+        const char *const *arguments; /* a program in the room, executed; NULL: a copy of the template */
         uint64_t file_bytes; /* of one file, for what has no size of its own: RLIMIT_FSIZE */
         bool keeper;         /* sandbox/keeper.h */
         int (*landlock)(void);

@@ -167,6 +167,15 @@ static const struct step snippet_steps[] = {
         {STEP_PIVOT, change_root},       {STEP_HOSTNAME, set_hostname},
 };
 
+static const struct step call_steps[] = {
+        {STEP_CGROUP, await_cgroup},     {STEP_CGROUP_NS, own_cgroup_namespace},
+        {STEP_IDENTITY, become_nonroot}, {STEP_ROOT, mount_image},
+        {STEP_PROC, mount_proc},         {STEP_DEV, make_dev},
+        {STEP_WORKDIR, mount_workdir},   {STEP_SCRATCH, mount_scratch},
+        {STEP_TOOLS, mount_tools},       {STEP_PIVOT, change_root},
+        {STEP_HOSTNAME, set_hostname},
+};
+
 int room_furnish(struct room_plan *plan) {
         static const struct {
                 const struct step *steps;
@@ -174,6 +183,7 @@ int room_furnish(struct room_plan *plan) {
         } furniture[] = {
                 [ROOM_TEMPLATE] = {template_steps, ARRAY_SIZE(template_steps)},
                 [ROOM_SNIPPET] = {snippet_steps, ARRAY_SIZE(snippet_steps)},
+                [ROOM_CALL] = {call_steps, ARRAY_SIZE(call_steps)},
         };
         return steps_run(furniture[plan->kind].steps, furniture[plan->kind].count, plan, &plan->report_fd);
 }

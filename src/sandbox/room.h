@@ -9,13 +9,13 @@
 #include <sys/types.h>
 
 /* What is in it. */
-enum room_kind { ROOM_TEMPLATE, ROOM_SNIPPET };
+enum room_kind { ROOM_TEMPLATE, ROOM_SNIPPET, ROOM_CALL };
 
 struct room_plan {
         enum room_kind kind;
         const char *image;   /* where the spawner has mounted the image */
         const char *devices; /* a folder with the device nodes */
-        const char *tools;   /* the template's own folder, to be shown at /opt/sandbox; NULL in a room */
+        const char *tools;   /* this project's Python code, to be shown at /opt/sandbox; NULL in a snippet's room */
         int root_fd;         /* filled by the steps */
         int report_fd;       /* orders and reports; borrowed */
 };

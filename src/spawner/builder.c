@@ -22,6 +22,7 @@
 #include "sandbox/caps.h"
 #include "sandbox/room.h"
 #include "sandbox/steps.h"
+#include "spawner/images.h"
 #include "spawner/sandbox.h"
 
 #define ROOM_NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
@@ -53,8 +54,9 @@ static _Noreturn void become_init(const struct sandbox *sandbox, int orders, int
         static char *const arguments[] = {(char *)"init", NULL}, *const environment[] = {NULL};
         struct room_plan plan = {
                 .kind = sandbox->profile->room,
-                .image = sandbox->spawner->image_dir,
+                .image = sandbox->image ? images_dir(sandbox->image) : sandbox->spawner->image_dir,
                 .devices = sandbox->spawner->dev_dir,
+                .tools = sandbox->spawner->call_dir,
                 .root_fd = -1,
                 .report_fd = orders,
         };
@@ -85,7 +87,7 @@ static int report_clone(int orders, int pidfd) {
 }
 
 static _Noreturn void build(const struct sandbox *sandbox, int orders, int work) {
-        sandbox_close_inside_ends(sandbox->spawner); /* of the others: this one is not listed yet */
+        sandbox_close_inside_ends(sandbox->spawner, NULL); /* of the others: this one is not listed yet */
         int r = outer_enter(sandbox->spawner, 0);
         if (r < 0) {
                 step_report_send(orders, REPORT_FAILED, STEP_IDENTITY, -r);

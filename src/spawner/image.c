@@ -63,9 +63,13 @@ static int make_run_dir(struct spawner *spawner, struct err *e) {
         snprintf(spawner->image_dir, sizeof(spawner->image_dir), "%s/image", spawner->run_dir);
         snprintf(spawner->dev_dir, sizeof(spawner->dev_dir), "%s/dev", spawner->run_dir);
         snprintf(spawner->tools_dir, sizeof(spawner->tools_dir), "%s/template", spawner->run_dir);
-        if (mkdir(spawner->image_dir, 0755) < 0 || mkdir(spawner->dev_dir, 0755) < 0 ||
-            mkdir(spawner->tools_dir, 0755) < 0)
-                return err_set(e, -errno, "cannot make a folder in %s: %s", spawner->run_dir, strerror(errno));
+        snprintf(spawner->call_dir, sizeof(spawner->call_dir), "%s/call", spawner->run_dir);
+        snprintf(spawner->images_dir, sizeof(spawner->images_dir), "%s/images", spawner->run_dir);
+        const char *const folders[] = {spawner->image_dir, spawner->dev_dir, spawner->tools_dir, spawner->call_dir,
+                                       spawner->images_dir};
+        for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
+                if (mkdir(folders[i], 0755) < 0)
+                        return err_set(e, -errno, "cannot make the folder %s: %s", folders[i], strerror(errno));
         return 0;
 }
 
@@ -126,20 +130,20 @@ static int mount_erofs(const char *file, const char *target) {
         return errno == ENOTBLK || errno == EINVAL ? mount_by_loop(file, "erofs", target) : -errno;
 }
 
-static int mount_file(const char *file, const char *target) {
+int image_mount_file(const char *file, const char *target) {
         size_t length = strlen(file);
         if (length > 6 && strcmp(file + length - 6, ".erofs") == 0)
                 return mount_erofs(file, target);
         return mount_by_loop(file, "squashfs", target);
 }
 
-/* The template's user may not be able to walk to where the product lies, such as a checkout in root's home. */
-static int mount_tools(struct spawner *spawner, struct err *e) {
+/* The user of a room may not be able to walk to where the product lies, such as a checkout in root's home. */
+static int mount_part(struct spawner *spawner, const char *name, const char *target, struct err *e) {
         char path[4200];
-        int r = paths_open_part(spawner, "template", path, sizeof(path));
+        int r = paths_open_part(spawner, name, path, sizeof(path));
         if (r < 0)
-                return err_set(e, r, "the folder 'template' is missing beside sandboxd; build or install all of it");
-        if (mount(path, spawner->tools_dir, NULL, MS_BIND, NULL) < 0)
+                return err_set(e, r, "the folder '%s' is missing beside sandboxd; build or install all of it", name);
+        if (mount(path, target, NULL, MS_BIND, NULL) < 0)
                 return err_set(e, -errno, "cannot mount %s: %s", path, strerror(errno));
         return 0;
 }
@@ -148,7 +152,8 @@ int image_mount(struct spawner *spawner, struct err *e) {
         const char *image = spawner->config.image;
         struct stat st;
         int r = make_run_dir(spawner, e);
-        if (r < 0 || (r = make_devices(spawner, e)) < 0 || (r = mount_tools(spawner, e)) < 0)
+        if (r < 0 || (r = make_devices(spawner, e)) < 0 || (r = mount_part(spawner, "template", spawner->tools_dir, e)) < 0 ||
+            (r = mount_part(spawner, "call", spawner->call_dir, e)) < 0)
                 return r;
         if (stat(image, &st) < 0)
                 return err_set_field(e, -errno, "SANDBOX_IMAGE",
@@ -159,7 +164,7 @@ int image_mount(struct spawner *spawner, struct err *e) {
                             ? -errno
                             : 0;
         else
-                r = mount_file(image, spawner->image_dir);
+                r = image_mount_file(image, spawner->image_dir);
         if (r < 0)
                 return err_set_field(e, r, "SANDBOX_IMAGE", "cannot mount the image %s: %s", image, strerror(-r));
         return 0;

@@ -17,11 +17,12 @@
 
 static int answer_create(struct spawner *spawner, const struct spawn_message *in) {
         const struct profile *profile = profile_find(in->profile);
-        if (!profile)
+        bool names_image = in->image.high != 0 || in->image.low != 0;
+        if (!profile || names_image != profile->own_image)
                 return -EPROTO;
         int r = -EAGAIN;
         if (spawner->sandbox_count < spawner->sandbox_max)
-                r = sandbox_create(spawner, profile, in->request);
+                r = sandbox_create(spawner, profile, in->image, in->request);
         if (r < 0) {
                 struct spawn_message out = {.type = SPAWN_CREATE_FAILED, .request = in->request, .error = -r};
                 service_send(spawner, &out, NULL, 0);

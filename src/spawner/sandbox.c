@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "sandbox/steps.h"
 #include "spawn/frames.h"
+#include "spawner/images.h"
 
 #define FINISH_TIMEOUT_NS ((COLLECT_MS_MAX + 3000) * NS_PER_MS)
 #define COLLECT_HEADROOM_BYTES (UINT64_C(16) << 20)
@@ -60,9 +61,10 @@ void sandbox_close_own_inside_ends(struct sandbox *s) {
         close_fd(&s->main_report_inside);
 }
 
-void sandbox_close_inside_ends(const struct spawner *spawner) {
+void sandbox_close_inside_ends(const struct spawner *spawner, const struct sandbox *but) {
         for (struct sandbox *s = spawner->sandboxes; s; s = s->next)
-                sandbox_close_own_inside_ends(s);
+                if (s != but)
+                        sandbox_close_own_inside_ends(s);
 }
 
 void sandbox_release(struct sandbox *s) {
@@ -78,6 +80,7 @@ void sandbox_release(struct sandbox *s) {
         close_fd(&s->main_pidfd);
         close_fd(&s->init_orders);
         close_fd(&s->main_report);
+        images_release(&s->image);
 }
 
 void sandbox_set_timer(struct sandbox *s, uint64_t delay_ns, loop_timer_fn call) {
@@ -254,7 +257,7 @@ static void on_cleared(void *data, int fd, uint32_t events) {
 
 /* Once all its processes are reaped, and at the latest then: report, clean up. */
 static void maybe_gone(struct sandbox *s) {
-        if (s->state != SANDBOX_ENDING || s->builder_pid || s->init_pid || s->main_pid)
+        if (s->state != SANDBOX_ENDING || s->builder_pid || s->starter_pid || s->init_pid || s->main_pid)
                 return;
         read_usage(s);
         tell_api(s);
@@ -294,8 +297,8 @@ bool sandbox_reaped(struct spawner *spawner, pid_t pid, int wait_status) {
                         main_reaped(s, wait_status);
                 else if (pid == s->init_pid)
                         init_reaped(s, wait_status);
-                else if (pid == s->builder_pid) {
-                        s->builder_pid = 0;
+                else if (pid == s->builder_pid || pid == s->starter_pid) {
+                        *(pid == s->builder_pid ? &s->builder_pid : &s->starter_pid) = 0;
                         maybe_gone(s);
                 } else
                         continue;

@@ -4,6 +4,10 @@
  *   BUILDING ── init cloned ──▶ FURNISHING ── room ready ──▶ WAITING ── template free ──▶ FORKING ── child made ──▶
  *   ENTERING ── confined ──▶ PARKED ── CLAIM ──▶ RUNNING ── main process dead ──▶ ENDING ── init dead ──▶ (gone)
  *
+ * A profile with a program of its own needs no template: its process is made by a starter (starter.c) and executes.
+ *
+ *   FURNISHING ── room ready ──▶ STARTING ── child made ──▶ ENTERING ── confined, executed ──▶ PARKED …
+ *
  * In a session (SPAWN_CLAIM_SESSION) the room outlives the process:
  *
  *   RUNNING ◀── CLAIM, REST ──▶ RESTING          RUNNING or RESTING ── main process dead, or killed ──▶ CLEARING
@@ -23,6 +27,7 @@ enum sandbox_state {
         SANDBOX_FURNISHING,
         SANDBOX_WAITING,
         SANDBOX_FORKING,
+        SANDBOX_STARTING,
         SANDBOX_ENTERING,
         SANDBOX_PARKED,
         SANDBOX_RUNNING,
@@ -41,8 +46,9 @@ struct sandbox {
         uint64_t request; /* of SPAWN_CREATE or SPAWN_RENEW */
         uint64_t number;  /* names it to the template, and its cgroup */
         uint32_t uid;     /* in the outer user namespace */
+        struct image *image; /* its own, or NULL */
 
-        pid_t builder_pid, init_pid, main_pid; /* 0: not there, or reaped */
+        pid_t builder_pid, starter_pid, init_pid, main_pid; /* 0: not there, or reaped */
         int init_pidfd, main_pidfd;
         int init_orders; /* our end: orders and reports */
         int main_report; /* our end, until it is parked */
@@ -56,6 +62,7 @@ struct sandbox {
         uint64_t cpu_at_claim_us;
         uint64_t oom_kills_before; /* of earlier processes in the room */
         bool session;      /* as claimed last: the room may outlive the process */
+        bool confined;     /* its program is about to be executed */
         bool ready_sent;   /* the api process knows it by its id */
         bool counted_done; /* usage below is final */
         bool told;         /* SPAWN_EXITED or SPAWN_CREATE_FAILED is sent */
@@ -66,8 +73,11 @@ struct sandbox {
         struct cgroup_usage usage;
 };
 
-/* Starts making one. 0, or a negative errno if not even that was possible (nothing is left then). */
-int sandbox_create(struct spawner *spawner, const struct profile *profile, uint64_t request);
+/*
+ * Starts making one; `image` counts if the profile has one of its own. 0, or a negative errno if not even that was
+ * possible (nothing is left then); -ENOENT if there is no such image.
+ */
+int sandbox_create(struct spawner *spawner, const struct profile *profile, struct sandbox_id image, uint64_t request);
 
 struct sandbox *sandbox_find(struct spawner *spawner, struct sandbox_id id);
 struct sandbox *sandbox_find_number(struct spawner *spawner, uint64_t number);
@@ -90,7 +100,7 @@ void sandbox_end(struct sandbox *sandbox, enum spawn_end reason);
 /* Ends it because `step` failed with `error` (positive). */
 void sandbox_fail(struct sandbox *sandbox, uint32_t step, int error);
 
-/* The template has forked (error 0, the child's pidfd, now owned here), or not. */
+/* The main process is there (error 0, its pidfd, now owned here), made by the template or a starter, or it is not. */
 void sandbox_forked(struct sandbox *sandbox, int error, int main_pidfd);
 
 /* A template is ready: those that wait for one go on. */
@@ -98,12 +108,16 @@ void sandbox_serve_waiting(struct spawner *spawner);
 
 /*
  * In a child that the spawner has forked: closes its copies of the ends that go into sandboxes. Until it executes
- * something else it would keep their channels open, and the end of a run that meanwhile is over unseen.
+ * something else it would keep their channels open, and the end of a run that meanwhile is over unseen. Those of `but`
+ * stay, which may be NULL.
  */
-void sandbox_close_inside_ends(const struct spawner *spawner);
+void sandbox_close_inside_ends(const struct spawner *spawner, const struct sandbox *but);
 
 /* A child of the spawner has died; true if it was one of a sandbox's. */
 bool sandbox_reaped(struct spawner *spawner, pid_t pid, int wait_status);
 
 /* builder.c: makes the room's init, asynchronously; reports come over sandbox->init_orders. */
 int builder_start(struct sandbox *sandbox, int init_orders_inside, int work_inside);
+
+/* starter.c: makes the main process of a room that executes a program; reports come over sandbox->main_report. */
+int starter_start(struct sandbox *sandbox);

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "sandbox/steps.h"
 #include "spawn/frames.h"
+#include "spawner/images.h"
 #include "spawner/sandbox_private.h"
 #include "spawner/template.h"
 
@@ -78,11 +79,25 @@ static bool take_report(struct sandbox *s, int fd, uint32_t expected, int *ret_f
         return false;
 }
 
+/* Exec closes the descriptor; if it fails, a report comes first. An end by death is told by SIGCHLD. */
+static bool has_executed(int fd) {
+        char byte;
+        return recv(fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 static void on_main_report(void *data, int fd, uint32_t events) {
         struct sandbox *s = data;
+        int pidfd = -1;
         (void)events;
-        if (s->state == SANDBOX_ENTERING && take_report(s, fd, REPORT_READY, NULL))
+        if (s->state == SANDBOX_STARTING && take_report(s, fd, REPORT_CLONED, &pidfd))
+                sandbox_forked(s, 0, pidfd);
+        else if (s->state == SANDBOX_ENTERING && s->confined && has_executed(fd))
                 send_ready(s);
+        else if (s->state == SANDBOX_ENTERING && take_report(s, fd, REPORT_READY, NULL)) {
+                s->confined = true;
+                if (!s->profile->arguments)
+                        send_ready(s);
+        }
 }
 
 static int order_go(int fd) {
@@ -100,7 +115,7 @@ static void prefer_as_victim(pid_t pid) {
 }
 
 void sandbox_forked(struct sandbox *s, int error, int main_pidfd) {
-        if (s->state != SANDBOX_FORKING) {
+        if (s->state != SANDBOX_FORKING && s->state != SANDBOX_STARTING) {
                 sandbox_kill_pidfd(main_pidfd); /* the room died meanwhile; the child is reaped as a stranger */
                 close(main_pidfd);
                 return;
@@ -134,6 +149,21 @@ static void ask_template(struct sandbox *s) {
         }
         s->state = SANDBOX_FORKING;
         sandbox_set_timer(s, BUILD_TIMEOUT_NS, on_build_overdue);
+}
+
+/* The room is ready for its main process. */
+static void make_main(struct sandbox *s) {
+        if (!s->profile->arguments) {
+                s->state = SANDBOX_WAITING;
+                loop_remove(s->spawner->loop, &s->timer); /* the template has a deadline of its own */
+                if (template_serves(s->spawner))
+                        ask_template(s);
+                return;
+        }
+        s->state = SANDBOX_STARTING;
+        int r = starter_start(s);
+        if (r < 0)
+                sandbox_fail(s, STEP_CLONE, -r);
 }
 
 void sandbox_serve_waiting(struct spawner *spawner) {
@@ -172,11 +202,8 @@ static void on_init_report(void *data, int fd, uint32_t events) {
         case SANDBOX_FURNISHING:
                 if (!take_report(s, fd, REPORT_READY, NULL))
                         break;
-                s->state = SANDBOX_WAITING;
-                loop_remove(s->spawner->loop, &s->timer);       /* the template has a deadline of its own */
                 loop_remove(s->spawner->loop, &s->init_source); /* its death comes by SIGCHLD */
-                if (template_serves(s->spawner))
-                        ask_template(s);
+                make_main(s);
                 break;
         default:
                 loop_remove(s->spawner->loop, &s->init_source);
@@ -254,6 +281,10 @@ static int start(struct sandbox *s) {
                 r = make_main_channels(s);
         if (r >= 0)
                 r = make_cgroup(s);
+        if (r >= 0 && s->profile->ready_fds > SPAWN_FD_EGRESS) {
+                CLEANUP_CLOSE int nobody = -1;
+                r = make_pair(SOCK_STREAM, &s->ready_fds[SPAWN_FD_EGRESS], &nobody);
+        }
         if (r >= 0)
                 r = loop_add_timer(s->spawner->loop, BUILD_TIMEOUT_NS, on_build_overdue, s, &s->timer);
         if (r >= 0)
@@ -279,7 +310,7 @@ static int choose_uid(const struct spawner *spawner, uint32_t *ret) {
         return 0;
 }
 
-int sandbox_create(struct spawner *spawner, const struct profile *profile, uint64_t request) {
+int sandbox_create(struct spawner *spawner, const struct profile *profile, struct sandbox_id image, uint64_t request) {
         static uint64_t last_number;
         struct sandbox *s = calloc(1, sizeof(*s));
         if (!s)
@@ -301,6 +332,8 @@ int sandbox_create(struct spawner *spawner, const struct profile *profile, uint6
                 .ready_fds = {-1, -1, -1, -1, -1},
         };
         int r = choose_uid(spawner, &s->uid);
+        if (r >= 0 && profile->own_image)
+                r = images_use(spawner, image, &s->image);
         if (r >= 0)
                 r = start(s);
         if (r < 0) {
@@ -320,6 +353,7 @@ void sandbox_renew(struct sandbox *s, uint64_t request) {
         s->request = request;
         s->ready_sent = false; /* the old id is unknown from here on */
         s->state = SANDBOX_WAITING;
+        s->confined = false;
         sandbox_set_timer(s, BUILD_TIMEOUT_NS, on_build_overdue);
         int r = make_main_channels(s);
         if (r < 0)

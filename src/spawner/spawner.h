@@ -16,6 +16,7 @@
 #include "sandbox/cgroup.h"
 #include "spawn/proto.h"
 
+struct image;
 struct sandbox;
 struct template;
 
@@ -31,6 +32,8 @@ struct spawner {
         char image_dir[160];    /* the image, mounted */
         char dev_dir[160];      /* five device nodes */
         char tools_dir[160];    /* the template's own code, mounted */
+        char call_dir[160];     /* the same of tool calls */
+        char images_dir[160];   /* agents' images, mounted while they are used */
         int lock_fd;            /* one service a data folder */
         int init_fd;            /* sealed memory file: the room's init */
 
@@ -53,6 +56,7 @@ struct spawner {
         uint32_t template_failures; /* in a row */
 
         struct sandbox *sandboxes; /* list */
+        struct image *images;      /* those that are mounted */
         uint32_t sandbox_count, sandbox_max;
 };
 
@@ -65,6 +69,8 @@ int paths_open_part(const struct spawner *spawner, const char *name, char *ret_p
 
 /* image.c: own mount namespace, run folder, image. */
 int image_mount(struct spawner *spawner, struct err *e);
+/* Mounts the file of an image, read-only; 0 or negative errno. */
+int image_mount_file(const char *file, const char *target);
 int init_load(struct spawner *spawner, struct err *e);
 
 /* outer.c */

@@ -103,7 +103,7 @@ static _Noreturn void become_template(const struct spawner *spawner, int fd) {
                 .report_fd = fd,
         };
         setsid();
-        sandbox_close_inside_ends(spawner);
+        sandbox_close_inside_ends(spawner, NULL);
         int r = outer_enter(spawner, SANDBOX_UID);
         if (r >= 0 && unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
                 r = -errno;

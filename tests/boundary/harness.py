@@ -23,9 +23,10 @@ VERSION = 3
 CREATE, CLAIM, KILL, REST, RENEW = 1, 2, 3, 4, 5
 HELLO, READY, CREATE_FAILED, EXITED, TEMPLATE, RESTED = 64, 65, 66, 67, 68, 69
 CLAIM_SESSION = 1
-PROFILE_SNIPPET = 1
+PROFILE_SNIPPET, PROFILE_CALL, PROFILE_IMPORT = 1, 2, 3
 END_EXIT, END_TIMEOUT, END_MEMORY, END_OUTPUT, END_CANCELLED, END_RETIRED, END_LOST = range(1, 8)
 FRAME_CODE, FRAME_STARTED, FRAME_RESULT, FRAME_CELL, FRAME_CELL_END = 1, 2, 3, 4, 5
+FRAME_CALL, FRAME_PROGRESS, FRAME_CALL_END = 6, 7, 8
 FRAME_INPUT, FRAME_INPUTS_END, FRAME_INPUT_FAILED = 32, 33, 34
 FRAME_FILE, FRAME_SKIPPED, FRAME_FILES_END, FRAME_COLLECT = 35, 36, 37, 38
 
@@ -72,7 +73,8 @@ class Spawner:
         stage.mkdir()
         for name in ("sandboxd", "sandbox-init"):
             shutil.copy2(BUILD / name, stage / name)
-        shutil.copytree(BUILD / "template", stage / "template")
+        for name in ("template", "call"):
+            shutil.copytree(BUILD / name, stage / name)
         shutil.copy2(HERE / "fake_service.py", stage / "sandboxd-api")
         os.chmod(stage / "sandboxd-api", 0o755)
 

@@ -76,6 +76,8 @@ MALFORMED = {
     "the version before": boundary.pack(type=boundary.CREATE, profile=boundary.PROFILE_SNIPPET, version=1),
     "no profile": boundary.pack(type=boundary.CREATE, profile=0),
     "unknown profile": boundary.pack(type=boundary.CREATE, profile=4),
+    "a call without an image": boundary.pack(type=boundary.CREATE, profile=boundary.PROFILE_CALL),
+    "a snippet with an image": boundary.pack(type=boundary.CREATE, profile=boundary.PROFILE_SNIPPET, image_low=1),
     "claim without time": boundary.pack(type=boundary.CLAIM, timeout_ms=0),
     "claim for ever": boundary.pack(type=boundary.CLAIM, timeout_ms=1_800_001),
     "claim with the largest time": boundary.pack(type=boundary.CLAIM, timeout_ms=0xFFFFFFFF),

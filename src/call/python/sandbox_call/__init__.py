@@ -1,0 +1,1 @@
+"""What the runner of tool calls needs now and then; see run_tool.py."""

@@ -1,0 +1,10 @@
+"""Asynchronous tools."""
+
+import asyncio
+
+
+def wait_for(awaitable):
+    async def wait():
+        return await awaitable
+
+    return asyncio.run(wait())

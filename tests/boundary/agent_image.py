@@ -1,0 +1,34 @@
+"""An agent's image as an import makes it, for tests that have no import: the product image's Python, and an agent's files."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+from boundary.harness import BUILD
+
+ROOTFS = BUILD / "image" / "rootfs"
+LEFT_OUT = {"site-packages", "dist-packages", "share", "test"}
+
+
+def _link(source, target):
+    try:
+        os.link(source, target)
+    except OSError:  # another file system
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def make(folder: pathlib.Path, target: pathlib.Path, files: dict[str, str], python: str = "/usr/local/bin/python3") -> None:
+    """Packs it as `target`. Names of files are paths from the image's root."""
+    tree = folder / "tree"
+    shutil.copytree(ROOTFS, tree, symlinks=True, copy_function=_link, ignore=lambda _, names: LEFT_OUT & set(names))
+    (tree / ".sandbox").mkdir()
+    os.symlink(python, tree / ".sandbox" / "python")
+    for name, content in files.items():
+        path = tree / name.lstrip("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)  # it may be a link to the original
+        path.write_text(content)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mkfs.erofs", "--quiet", "--all-root", target, tree], check=True, capture_output=True)
+    shutil.rmtree(tree)

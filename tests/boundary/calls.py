@@ -1,0 +1,111 @@
+"""A tool call driven by hand over the boundary and the sandbox's own channels, as the api process does it."""
+
+import array
+import contextlib
+import dataclasses
+import json
+import os
+import socket
+import struct
+
+from boundary import harness as boundary
+from boundary.harness import Spawner
+from boundary.session import frame_of, read_all
+
+IMAGE = (0x1122334455667788, 0x99AABBCCDDEEFF00)
+IMAGE_NAME = f"{IMAGE[0]:016x}{IMAGE[1]:016x}.erofs"
+
+
+@dataclasses.dataclass
+class Room:
+    """One that is parked: its id, and the five descriptors that came with it."""
+
+    id: tuple[int, int]
+    claim: socket.socket
+    stdout: int
+    stderr: int
+    work: int
+    egress: int
+
+    def close(self) -> None:
+        self.claim.close()
+        for fd in (self.stdout, self.stderr, self.work, self.egress):
+            os.close(fd)
+
+    def send(self, request: dict, stdin: int | None = None) -> None:
+        body = json.dumps(request).encode()
+        with open(os.devnull, "rb") as null:
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [null.fileno() if stdin is None else stdin]))]
+            frame = struct.pack("<II", boundary.FRAME_CALL, len(body)) + body
+            sent = self.claim.sendmsg([frame], rights)
+            self.claim.sendall(frame[sent:])
+
+
+@dataclasses.dataclass
+class Answer:
+    end: dict | None  # FRAME_CALL_END; None: there was none
+    stdout: bytes
+    stderr: bytes
+    exited: dict[str, int]
+    started: bool
+
+    @property
+    def result(self):
+        assert self.end and "result" in self.end, self
+        return self.end["result"]
+
+    @property
+    def error(self) -> dict:
+        assert self.end and "error" in self.end, self
+        return self.end["error"]
+
+
+def create(spawner: Spawner, request: int = 1, image: tuple[int, int] = IMAGE) -> None:
+    spawner.send(type=boundary.CREATE, request=request, profile=boundary.PROFILE_CALL, image_high=image[0], image_low=image[1])
+
+
+def ready(spawner: Spawner, request: int | None = 1) -> Room:
+    message, descriptors = spawner.receive(boundary.READY)
+    assert request is None or message["request"] == request
+    claim, stdout, stderr, work, egress = descriptors
+    room = Room((message["high"], message["low"]), socket.socket(fileno=claim), stdout, stderr, work, egress)
+    room.claim.settimeout(60)
+    return room
+
+
+def claim(spawner: Spawner, room: Room, timeout_ms: int = 30_000) -> None:
+    spawner.send(type=boundary.CLAIM, high=room.id[0], low=room.id[1], timeout_ms=timeout_ms)
+
+
+def request_of(entrypoint: str, arguments: dict | None = None, **more) -> dict:
+    return {"entrypoint": entrypoint, "arguments": arguments or {}, "environment": {}, "working_dir": "/app", **more}
+
+
+def finish(spawner: Spawner, room: Room) -> Answer:
+    """Reads all there is up to the end of the room."""
+    started, end = False, None
+    with contextlib.suppress(EOFError, ConnectionResetError):
+        while True:
+            kind, payload = frame_of(room.claim)
+            if kind == boundary.FRAME_STARTED:
+                started = True
+            else:
+                assert kind == boundary.FRAME_CALL_END and end is None, kind
+                end = json.loads(payload)
+    output = [read_all(fd, 60) for fd in (room.stdout, room.stderr)]
+    message, _ = spawner.receive(boundary.EXITED, seconds=30)
+    assert (message["high"], message["low"]) == room.id
+    room.close()
+    return Answer(end, *output, message, started)
+
+
+def run(spawner: Spawner, request: dict, timeout_ms: int = 30_000, stdin: int | None = None) -> Answer:
+    create(spawner)
+    room = ready(spawner)
+    claim(spawner, room, timeout_ms)
+    room.send(request, stdin)
+    return finish(spawner, room)
+
+
+def call(spawner: Spawner, entrypoint: str, timeout_ms: int = 30_000, /, **arguments) -> Answer:
+    return run(spawner, request_of(entrypoint, arguments), timeout_ms)
