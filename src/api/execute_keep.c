@@ -15,8 +15,14 @@
 #include "base/config.h"
 #include "base/log.h"
 
+static void copy(char *to, size_t size, const char *from) {
+        snprintf(to, size, "%s", from ? from : "");
+}
+
 static char *write_reply(void *data, size_t *ret_length) {
         const struct execution *execution = data;
+        for (size_t i = 0; i < execution->keep.file_count; i++)
+                copy(execution->run->files.kept[i].sha256, SHA256_TEXT_BYTES, execution->files[i].file.sha256);
         const struct reply_view view = {
                 .note = &execution->note,
                 .files = execution->files,
@@ -40,8 +46,10 @@ static void answer(struct execution *execution) {
 /* The files come with the reply then, so that nothing is lost. */
 static void answer_unkept(struct execution *execution) {
         struct run_files *files = &execution->run->files;
-        for (size_t i = 0; i < files->kept_count; i++)
+        for (size_t i = 0; i < files->kept_count; i++) {
                 files->kept[i].is_kept = false;
+                files->failed |= run_file_hash(&files->kept[i]) < 0;
+        }
         free(execution->files);
         execution->files = NULL;
         execution->what.run.inline_files = true;
@@ -68,10 +76,6 @@ static void on_saved(void *data, int result) {
         note_files_over_quota(execution);
         conversation_events_publish(execution->api->events, &execution->keep.run);
         answer(execution);
-}
-
-static void copy(char *to, size_t size, const char *from) {
-        snprintf(to, size, "%s", from ? from : "");
 }
 
 static void describe_run(struct execution *execution) {
@@ -104,7 +108,6 @@ static bool describe_files(struct execution *execution) {
                 copy(to->id, sizeof(to->id), from->id);
                 copy(to->name, sizeof(to->name), from->name);
                 copy(to->media_type, sizeof(to->media_type), from->media_type);
-                copy(to->sha256, sizeof(to->sha256), from->sha256);
                 to->size = (int64_t)from->size;
                 execution->files[i].bytes = from->bytes;
         }

@@ -137,12 +137,12 @@ static char *shown_name(struct run_files *files, const struct work_file *file) {
         return NULL;
 }
 
-static int write_sha256(char text[SHA256_TEXT_BYTES], const char *bytes, size_t length) {
+int run_file_hash(struct run_file *file) {
         unsigned char digest[SHA256_BYTES];
-        if (EVP_Digest(bytes, length, digest, NULL, EVP_sha256(), NULL) != 1)
+        if (EVP_Digest(file->bytes, (size_t)file->size, digest, NULL, EVP_sha256(), NULL) != 1)
                 return -ENOMEM;
         for (size_t i = 0; i < sizeof(digest); i++)
-                snprintf(text + 2 * i, 3, "%02x", digest[i]);
+                snprintf(file->sha256 + 2 * i, 3, "%02x", digest[i]);
         return 0;
 }
 
@@ -206,25 +206,30 @@ static int add_kept(struct run_files *files, const struct run_file *file) {
         return 0;
 }
 
-static void keep_file(struct run_files *files, const struct run_file *file, const char *bytes) {
-        struct run_file kept = *file;
-        kept.is_kept = true;
-        kept.bytes = malloc((size_t)file->size + 1); /* an empty one is not NULL */
-        if (kept.bytes) {
-                memcpy(kept.bytes, bytes, (size_t)file->size);
-                if (add_kept(files, &kept) == 0)
+/* Takes the name over. */
+static void keep_file(struct run_files *files, struct run_file *file, const char *bytes) {
+        file->is_kept = true;
+        file->bytes = malloc((size_t)file->size + 1); /* an empty one is not NULL */
+        if (file->bytes) {
+                memcpy(file->bytes, bytes, (size_t)file->size);
+                if (add_kept(files, file) == 0)
                         return;
         }
         files->failed = true;
-        free(kept.bytes);
-        free(kept.name);
+        free(file->bytes);
+        free(file->name);
 }
 
 static const struct rendered *render_file(struct run_files *files, struct run_file *file, const char *bytes,
                                           bool inline_content) {
         struct json_out out;
-        json_out_init(&out, strlen(file->name) + 256 + (inline_content ? (size_t)file->size / 3 * 4 : 0));
         file->bytes = (char *)bytes;
+        if (run_file_hash(file) < 0) {
+                files->failed = true;
+                free(file->name);
+                return NULL;
+        }
+        json_out_init(&out, strlen(file->name) + 256 + (inline_content ? (size_t)file->size / 3 * 4 : 0));
         run_file_write(file, inline_content, &out);
         free(file->name);
         return add_rendered(files, &files->files, &out);
@@ -237,8 +242,7 @@ const struct rendered *run_files_add(struct run_files *files, const struct work_
         struct run_file made = {.size = file->size, .media_type = media_type_of(file->name, file->name_length)};
         id_new(made.id, "file_");
         made.name = shown_name(files, file);
-        if (!made.name || write_sha256(made.sha256, file->bytes, (size_t)file->size) < 0) {
-                free(made.name);
+        if (!made.name) {
                 files->failed = true;
                 return NULL;
         }

@@ -34,7 +34,7 @@ struct run_file {
         char id[ID_TEXT_BYTES];
         char *name; /* UTF-8, as it is shown */
         const char *media_type;
-        char sha256[SHA256_TEXT_BYTES];
+        char sha256[SHA256_TEXT_BYTES]; /* of one that is kept: "" until the store has worked it out */
         uint64_t size;
         char *bytes;
         bool is_kept; /* it has a url */
@@ -60,7 +60,9 @@ void run_files_deinit(struct run_files *files);
  */
 const struct rendered *run_files_add(struct run_files *files, const struct work_file *file, bool inline_content,
                                      bool keep);
-/* Renders a kept file. */
+/* Works out the hash of a kept file that the store did not take. 0 or -ENOMEM. */
+int run_file_hash(struct run_file *file);
+/* Renders a kept file, whose hash is known. */
 void run_file_write(const struct run_file *file, bool inline_content, struct json_out *out);
 /* Renders one that could not be kept. */
 void run_file_write_skipped(const struct run_file *file, const char *reason, struct json_out *out);

@@ -133,7 +133,7 @@ enum store_file_fate { STORE_FILE_KEPT, STORE_FILE_OVER_QUOTA };
 
 /* A file to be kept. `bytes` is borrowed until the callback. */
 struct store_new_file {
-        struct store_file file; /* id, name, size, media_type, sha256 are given; the rest is filled in */
+        struct store_file file; /* id, name, size, media_type are given; the rest is filled in, sha256 before `write_reply` */
         const void *bytes;
         enum store_file_fate fate; /* says what became of it, when the callback comes */
 };

@@ -189,29 +189,43 @@ static int flush_pending(struct blobs *blobs) {
         return r;
 }
 
-int blobs_put(struct blobs *blobs, const char *name, const void *bytes, size_t size) {
-        assert(blob_name_is_valid(name));
+int blobs_write(struct blobs *blobs, const void *bytes, size_t size, struct blob_pending *ret) {
         char path[PATH_BYTES];
-        if (blobs->pending_count == BLOBS_OPEN_MAX && (blobs->failure = flush_pending(blobs)) < 0)
-                return blobs->failure;
-        struct blob_pending *pending = &blobs->pending[blobs->pending_count];
-        pending->number = ++blobs->last_number;
-        temporary_path(pending->number, path);
-        CLEANUP_CLOSE int fd =
-                openat(blobs->folder_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd < 0)
+        *ret = (struct blob_pending){.fd = -1, .number = ++blobs->last_number};
+        temporary_path(ret->number, path);
+        ret->fd = openat(blobs->folder_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (ret->fd < 0)
                 return failed("open", errno);
-        int r = write_all(fd, bytes, size);
-        if (r == 0)
-                r = blobs_doubt(blobs, name);
+        int r = write_all(ret->fd, bytes, size);
         if (r < 0) {
-                unlinkat(blobs->folder_fd, path, 0);
+                blobs_drop(blobs, ret);
                 return failed("write", -r);
         }
-        sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* only begins; blobs_flush sees to it that it gets done */
-        snprintf(pending->name.text, sizeof(pending->name.text), "%s", name);
-        pending->fd = take_fd(&fd);
-        blobs->pending_count++;
+        sync_file_range(ret->fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* only begins; blobs_flush sees to it that it gets done */
+        return 0;
+}
+
+void blobs_drop(struct blobs *blobs, struct blob_pending *written) {
+        char path[PATH_BYTES];
+        temporary_path(written->number, path);
+        unlinkat(blobs->folder_fd, path, 0);
+        close_fd(&written->fd);
+}
+
+int blobs_put(struct blobs *blobs, struct blob_pending *written, const char *name) {
+        assert(blob_name_is_valid(name));
+        int r = 0;
+        if (blobs->pending_count == BLOBS_OPEN_MAX)
+                r = blobs->failure = flush_pending(blobs);
+        if (r == 0 && (r = blobs_doubt(blobs, name)) < 0)
+                failed("note", -r);
+        if (r < 0) {
+                blobs_drop(blobs, written);
+                return r;
+        }
+        snprintf(written->name.text, sizeof(written->name.text), "%s", name);
+        blobs->pending[blobs->pending_count++] = *written;
+        written->fd = -1;
         return 0;
 }
 

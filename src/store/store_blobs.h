@@ -47,8 +47,15 @@ void blobs_close(struct blobs *blobs);
 /* 64 digits 0-9a-f. */
 bool blob_name_is_valid(const char *name);
 
-/* Writes a content; it is on the disk under its name after blobs_flush. 0 or a negative errno, logged. */
-int blobs_put(struct blobs *blobs, const char *name, const void *bytes, size_t size);
+/*
+ * Writes a content whose name is not known yet; the disk begins with it at once. Then either blobs_put or blobs_drop.
+ * 0 or a negative errno, logged.
+ */
+int blobs_write(struct blobs *blobs, const void *bytes, size_t size, struct blob_pending *ret);
+/* What was written is on the disk under this name after blobs_flush. 0 or a negative errno, logged; it is consumed. */
+int blobs_put(struct blobs *blobs, struct blob_pending *written, const char *name);
+/* Nobody needs it: there is such a content already. */
+void blobs_drop(struct blobs *blobs, struct blob_pending *written);
 /* Synchronises all that was put. 0 or a negative errno, logged: then the transaction must not be committed. */
 int blobs_flush(struct blobs *blobs);
 /* Gives up what was put and not synchronised. */

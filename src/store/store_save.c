@@ -4,6 +4,7 @@
  * Runs in the api process; functions named write_… on the writer's thread.
  */
 #include <errno.h>
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,26 +111,49 @@ static int write_details(struct sql *sql, const struct store_new_run *new, int64
         return sql_run(sql, s);
 }
 
-static int write_content(struct store *store, const struct store_new_file *new, int64_t *ret_blob) {
-        struct sql *sql = &store->database;
+static int name_content(struct store_file *file, const void *bytes) {
+        unsigned char digest[SHA256_DIGEST_LENGTH];
+        if (!SHA256(bytes, (size_t)file->size, digest))
+                return -ENOMEM;
+        for (size_t i = 0; i < sizeof(digest); i++)
+                snprintf(file->sha256 + 2 * i, 3, "%02x", digest[i]);
+        return 0;
+}
+
+static int take_blob(struct sql *sql, const struct store_file *file, int64_t *ret_blob, bool *ret_is_new) {
         sqlite3_stmt *s = sql_statement(sql, SQL_BLOB_TAKE);
-        bool is_new = false;
-        sql_bind_text(s, 1, new->file.sha256);
-        sqlite3_bind_int64(s, 2, new->file.size);
+        sql_bind_text(s, 1, file->sha256);
+        sqlite3_bind_int64(s, 2, file->size);
         int r = sql_step(sql, s);
         if (r == 0) {
                 *ret_blob = sqlite3_column_int64(s, 0);
-                is_new = sqlite3_column_int64(s, 1) == 1;
+                *ret_is_new = sqlite3_column_int64(s, 1) == 1;
         }
-        r = sql_finish(sql, s, r);
-        return r == 0 && is_new ? blobs_put(&store->blobs, new->file.sha256, new->bytes, (size_t) new->file.size) : r;
+        return sql_finish(sql, s, r);
+}
+
+/* The hash takes about as long as the disk needs: it is worked out while that is at work, at the price of writing some
+ * contents in vain. */
+static int write_content(struct store *store, struct store_new_file *new, int64_t *ret_blob) {
+        struct blob_pending written;
+        bool is_new = false;
+        int r = blobs_write(&store->blobs, new->bytes, (size_t) new->file.size, &written);
+        if (r < 0)
+                return r;
+        r = name_content(&new->file, new->bytes);
+        if (r == 0)
+                r = take_blob(&store->database, &new->file, ret_blob, &is_new);
+        if (r == 0 && is_new)
+                return blobs_put(&store->blobs, &written, new->file.sha256);
+        blobs_drop(&store->blobs, &written);
+        return r;
 }
 
 /*
  * The contents come first, before rows and the reply: the disk writes them meanwhile. `blob_ids` has a place for each
  * file.
  */
-static int write_contents(struct store *store, const struct store_new_run *new, int64_t *blob_ids) {
+static int write_contents(struct store *store, struct store_new_run *new, int64_t *blob_ids) {
         int r = 0;
         for (size_t i = 0; r == 0 && i < new->file_count; i++)
                 if (new->files[i].fate == STORE_FILE_KEPT)
@@ -215,7 +239,7 @@ static int write_run(struct store *store, void *data) {
 }
 
 static bool is_sound(const struct store_new_file *new) {
-        return blob_name_is_valid(new->file.sha256) && new->file.size >= 0 && (new->bytes || !new->file.size);
+        return new->file.size >= 0 && (new->bytes || !new->file.size);
 }
 
 int store_run_save(struct store *store, struct store_new_run *run) {

@@ -2,10 +2,10 @@
 #include "http_harness_keep.h"
 
 #include <assert.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "api/api.h"
 #include "api/conversation_events.h"
@@ -55,14 +55,6 @@ static void on_saved(void *data, int result) {
         free(kept);
 }
 
-static void hash(const void *bytes, size_t length, char text[STORE_SHA256_TEXT + 1]) {
-        unsigned char digest[32];
-        int r = EVP_Digest(bytes, length, digest, NULL, EVP_sha256(), NULL);
-        assert(r == 1);
-        for (size_t i = 0; i < sizeof(digest); i++)
-                sprintf(text + 2 * i, "%02x", digest[i]);
-}
-
 static void take_file(struct kept *kept, size_t index, json_t *object) {
         struct store_new_file *file = &kept->files[index];
         const char *name = json_string_value(json_object_get(object, "name"));
@@ -76,7 +68,6 @@ static void take_file(struct kept *kept, size_t index, json_t *object) {
         id_new(file->file.id, "file_");
         snprintf(file->file.name, sizeof(file->file.name), "%s", name);
         snprintf(file->file.media_type, sizeof(file->file.media_type), "%s", type);
-        hash(bytes, length, file->file.sha256);
         file->file.size = (int64_t)length;
         file->bytes = bytes;
 }

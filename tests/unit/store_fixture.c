@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <openssl/sha.h>
 #include <sqlite3.h>
 
 #include "base/loop.h"
@@ -170,14 +169,10 @@ struct store_new_run *store_fixture_run(const struct store_fixture *f, const cha
 
 void store_fixture_add(struct store_new_run *run, const char *id, const char *name, const char *text) {
         struct store_new_file *new = &run->files[run->file_count++];
-        unsigned char hash[SHA256_DIGEST_LENGTH];
         *new = (struct store_new_file){.file = {.size = (int64_t)strlen(text), .media_type = "text/plain"}};
         new->bytes = strdup(text);
         snprintf(new->file.id, sizeof(new->file.id), "%s", id);
         snprintf(new->file.name, sizeof(new->file.name), "%s", name);
-        SHA256((const unsigned char *)text, strlen(text), hash);
-        for (size_t i = 0; i < sizeof(hash); i++)
-                snprintf(new->file.sha256 + 2 * i, 3, "%02x", hash[i]);
 }
 
 void store_fixture_run_free(struct store_new_run *run) {

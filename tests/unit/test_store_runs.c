@@ -92,7 +92,7 @@ static void a_bad_one_is_undone_alone(void **state) {
         strcpy(new->run.id, "run_2");
         strcpy(new->files[0].file.id, "file_1");
         assert_int_equal(store_fixture_save(f, new), STORE_E_EXISTS);
-        new->files[0].file.sha256[3] = 'G';
+        new->files[0].file.size = -1;
         assert_int_equal(store_fixture_save(f, new), -EINVAL);
         store_fixture_run_free(new);
         store_settle(f->store);
