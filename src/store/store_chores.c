@@ -1,14 +1,21 @@
 /* What the writer does between groups; see store_chores.h. */
 #include "store/store_chores.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "store/store_group.h"
 #include "store/store_private.h"
 
-#define LOG_PAGES 400 /* 1.6 MB: so long, the file grows, and synchronising one that grows takes longer */
+#define LOG_PAGES 400
+#define LOG_FRAME_BYTES (4096 + 24) /* sqlite.org/fileformat2.html, section 4.1 */
 #define PORTION 64    /* rows, each of a file or a run: some milliseconds */
 
 /* ---- the log */
@@ -18,6 +25,26 @@ static int on_commit(void *data, sqlite3 *database, const char *name, int pages)
         (void)name;
         ((struct store *)data)->chores.log_pages = pages;
         return SQLITE_OK;
+}
+
+/*
+ * Once, after the first commit, the log gets its full length: synchronising a file that grows takes more than twice as
+ * long as one that is overwritten. SQLite overwrites it from its beginning after it has been copied, and what is no
+ * frame of the present log, as zeros are not, is its end.
+ */
+static void lengthen_log(struct store *store) {
+        static const char zeros[LOG_PAGES * LOG_FRAME_BYTES];
+        struct stat st;
+        if (store->chores.log_is_long || store->chores.log_pages == 0)
+                return;
+        store->chores.log_is_long = true;
+        const char *path = sqlite3_filename_wal(sqlite3_db_filename(store->database.database, "main"));
+        CLEANUP_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0 || fstat(fd, &st) < 0 || st.st_size >= (off_t)sizeof(zeros))
+                return;
+        size_t missing = sizeof(zeros) - (size_t)st.st_size;
+        if (pwrite(fd, zeros, missing, st.st_size) < 0 || fdatasync(fd) < 0)
+                log_warning("the database's log could not be given its length", "error", log_errno(-errno));
 }
 
 /*
@@ -167,6 +194,7 @@ void chores_init(struct store *store) {
 bool chores_do(struct store *store) {
         struct chores *chores = &store->chores;
         group_remove_doubtful(store);
+        lengthen_log(store);
         copy_log(store);
         if (chores->doomed) {
                 if (!remove_some(store))

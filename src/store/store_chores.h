@@ -13,6 +13,7 @@ struct chores {
         unsigned next_folder; /* of contents, to look through */
         bool doomed;          /* there may be conversations that are deleted and not removed */
         int log_pages;        /* in the write-ahead log */
+        bool log_is_long;     /* has the length that it will keep */
 };
 
 void chores_init(struct store *store);

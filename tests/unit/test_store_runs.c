@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -101,6 +102,22 @@ static void a_bad_one_is_undone_alone(void **state) {
         assert_int_equal(store_fixture_blobs(f, NULL), 1);
         assert_int_equal(store_fixture_number(f, "SELECT count(*) FROM blobs"), 1);
         assert_int_equal(store_fixture_number(f, "SELECT latest FROM files"), 1);
+}
+
+/* A frame is a page of 4 KiB and 24 bytes; there are 400. What is written later goes over it. */
+static void the_log_has_its_whole_length_from_the_start(void **state) {
+        struct store_fixture *f = *state;
+        struct stat st;
+        char path[128];
+        snprintf(path, sizeof(path), "%s-wal", f->path);
+        store_fixture_use(f, "talk");
+        for (int number = 1; number < 4; number++) {
+                store_fixture_save_one(f, "talk", number, "a.txt", "one");
+                store_settle(f->store);
+                assert_int_equal(stat(path, &st), 0);
+                assert_int_equal(st.st_size, 400 * (4096 + 24));
+        }
+        assert_int_equal(store_fixture_number(f, "SELECT count(*) FROM runs"), 3);
 }
 
 static void runs_are_listed_oldest_first(void **state) {
@@ -271,6 +288,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_run_is_kept, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(nothing_is_kept_without_a_conversation, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(a_bad_one_is_undone_alone, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(the_log_has_its_whole_length_from_the_start, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(runs_are_listed_oldest_first, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(files_are_listed_latest_first, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(files_over_the_quota_are_left_out, store_set_up, store_tear_down),
