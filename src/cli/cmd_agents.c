@@ -1,5 +1,6 @@
 /*
- * platformctl agents: agents of the project. Their settings, `agents env`, are in cmd_agent_env.c.
+ * platformctl agents: agents of the project. Their settings, `agents env`, are in
+ * cmd_agent_env.c, their images, `agents deploy`, in cmd_agent_deploy.c.
  */
 #include "base/cleanup.h"
 #include "cli/commands.h"
@@ -89,15 +90,16 @@ static const struct command agents_delete = {
 };
 
 static const struct command *const commands[] = {&agents_create, &agents_list, &agents_show, &agents_delete,
-                                                 &cmd_agent_env};
+                                                 &cmd_agent_deploy, &cmd_agent_env};
 
 const struct command cmd_agents = {
         .name = "agents",
-        .summary = "make, list and delete agents; their settings",
+        .summary = "make, list and delete agents; their images and settings",
         .usage = "COMMAND [ARGUMENT]...",
         .description = "An agent is a name in the project with settings that hold for its runs.\n",
         .examples = "  platformctl agents create my-agent\n"
                     "  platformctl agents env set my-agent CODE_INTERPRETER_SESSION=true\n"
+                    "  platformctl agents deploy my-agent --image docker-archive:agent.tar\n"
                     "  platformctl agents show my-agent\n",
         COMMAND_CHILDREN(commands),
 };

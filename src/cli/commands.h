@@ -16,7 +16,7 @@ extern const struct command cmd_logout;
 extern const struct command cmd_projects;
 extern const struct command cmd_keys;
 extern const struct command cmd_agents;
-extern const struct command cmd_agent_env; /* below agents */
+extern const struct command cmd_agent_env, cmd_agent_deploy; /* below agents */
 extern const struct command cmd_conversations;
 extern const struct command cmd_files;
 extern const struct command cmd_sessions;

@@ -32,6 +32,8 @@ struct transfer {
         struct http_reply *reply;
         size_t size;
         bool stopped, too_large;
+        struct curl_slist *headers; /* of this request, if it has its own */
+        uint64_t sent;
 };
 
 static void curl_url_free(CURLU **url) {
@@ -142,12 +144,16 @@ int http_client_set_project(struct http_client *client, const char *project, str
         return line && add_header(client, line) == 0 ? 0 : err_set(e, -ENOMEM, "out of memory");
 }
 
+static void free_headers(struct curl_slist *headers) {
+        for (struct curl_slist *line = headers; line; line = line->next)
+                explicit_bzero(line->data, strlen(line->data));
+        curl_slist_free_all(headers);
+}
+
 void http_client_free(struct http_client *client) {
         if (!client)
                 return;
-        for (struct curl_slist *line = client->headers; line; line = line->next)
-                explicit_bzero(line->data, strlen(line->data));
-        curl_slist_free_all(client->headers);
+        free_headers(client->headers);
         curl_easy_cleanup(client->curl);
         curl_multi_cleanup(client->multi);
         free(client->url);
@@ -208,6 +214,50 @@ static size_t on_body(char *bytes, size_t one, size_t length, void *user) {
         return r == 0 ? length : CURL_WRITEFUNC_ERROR;
 }
 
+static size_t on_upload(char *bytes, size_t one, size_t room, void *user) {
+        struct transfer *transfer = user;
+        const struct http_upload *upload = transfer->call->upload;
+        ssize_t got;
+        (void)one;
+        do
+                got = read(upload->fd, bytes, room);
+        while (got < 0 && errno == EINTR && !interrupt_caught());
+        if (got < 0)
+                return CURL_READFUNC_ABORT;
+        transfer->sent += (uint64_t)got;
+        if (upload->on_sent)
+                upload->on_sent(transfer->call->user, transfer->sent);
+        return (size_t)got;
+}
+
+/* The client's headers but for the type. They hold the key: freed with the request, wiped. */
+static int own_headers(struct transfer *transfer) {
+        CLEANUP_FREE char *type = NULL;
+        struct curl_slist *grown;
+        if (asprintf(&type, "Content-Type: %s", transfer->call->upload->type) < 0)
+                return -ENOMEM;
+        for (const struct curl_slist *line = transfer->client->headers; line; line = line->next) {
+                bool is_type = strncmp(line->data, "Content-Type:", strlen("Content-Type:")) == 0;
+                grown = curl_slist_append(transfer->headers, is_type ? type : line->data);
+                if (!grown)
+                        return -ENOMEM;
+                transfer->headers = grown;
+        }
+        return 0;
+}
+
+static bool configure_upload(struct transfer *transfer) {
+        CURL *curl = transfer->client->curl;
+        curl_off_t length = (curl_off_t)transfer->call->upload->length;
+        return own_headers(transfer) == 0 &&
+               curl_easy_setopt(curl, CURLOPT_HTTPHEADER, transfer->headers) == CURLE_OK &&
+               curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L) == CURLE_OK &&
+               curl_easy_setopt(curl, CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10) == CURLE_OK &&
+               curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, length) == CURLE_OK &&
+               curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_upload) == CURLE_OK &&
+               curl_easy_setopt(curl, CURLOPT_READDATA, transfer) == CURLE_OK;
+}
+
 static int configure(struct transfer *transfer, const char *url) {
         const struct http_call *call = transfer->call;
         struct http_client *client = transfer->client;
@@ -234,6 +284,8 @@ static int configure(struct transfer *transfer, const char *url) {
         if (ok && call->body)
                 ok = curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body_length) == CURLE_OK &&
                      curl_easy_setopt(curl, CURLOPT_POSTFIELDS, call->body) == CURLE_OK;
+        if (ok && call->upload)
+                ok = configure_upload(transfer);
         return ok && curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call->method) == CURLE_OK ? 0 : -ENOMEM;
 }
 
@@ -324,9 +376,12 @@ int http_client_call(struct http_client *client, const struct http_call *call, s
                 return err_set(e, -ENOMEM, "out of memory");
         }
         int r = configure(&transfer, url);
-        if (r < 0)
-                return err_set(e, r, "libcurl does not take the request");
-        r = perform(&transfer, e);
+        if (r == 0)
+                r = perform(&transfer, e);
+        else
+                err_set(e, r, "libcurl does not take the request");
+        curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, NULL);
+        free_headers(transfer.headers);
         if (r != 0)
                 return r;
         curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &reply.status);

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -27,10 +28,19 @@ enum http_client_error {
 /* A piece of a reply of type text/event-stream. A result other than 0 ends the request. */
 typedef int (*http_data_fn)(void *user, const char *bytes, size_t length);
 
+/* A body that comes from a file, from where it stands. */
+struct http_upload {
+        int fd; /* borrowed */
+        uint64_t length;
+        const char *type; /* Content-Type */
+        void (*on_sent)(void *user, uint64_t sent); /* with the `user` of the call; may be NULL */
+};
+
 struct http_call {
         const char *method, *path;
         const char *body; /* JSON, or NULL */
         size_t body_length;
+        const struct http_upload *upload; /* instead of `body`, or NULL */
         double timeout_s;     /* for all of it */
         http_data_fn on_data; /* NULL: a stream is collected like any other body */
         void *user;

@@ -11,7 +11,7 @@ from support.fake_api import FakeApi, error
 
 COMMANDS = ("run", "agents", "conversations", "files", "sessions", "projects", "keys", "audit", "login", "logout", "status",
             "environment", "doctor", "completion", "version")
-GROUPS = {"agents": ("create", "list", "show", "delete", "env"), "agents env": ("set", "list", "unset"),
+GROUPS = {"agents": ("create", "list", "show", "delete", "deploy", "env"), "agents env": ("set", "list", "unset"),
           "conversations": ("list", "show", "delete"), "files": ("list", "get"), "sessions": ("list", "end"),
           "projects": ("create", "list"), "keys": ("create", "list", "revoke"), "audit": ("list", "verify")}
 EVERY = [*COMMANDS, *(f"{group} {name}" for group, names in GROUPS.items() for name in names)]

@@ -9,7 +9,7 @@ import pytest
 
 from support.cli import PLATFORMCTL, Cli
 
-AGENTS = ["create", "list", "show", "delete", "env", "help"]
+AGENTS = ["create", "list", "show", "delete", "deploy", "env", "help"]
 CASES = [
     (["agen"], ["agents"]), (["agents", ""], AGENTS), (["agents", "e"], ["env"]),
     (["agents", "env", ""], ["set", "list", "unset", "help"]), (["help", "agents", "env", "s"], ["set"]),

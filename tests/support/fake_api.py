@@ -70,16 +70,19 @@ class Handler(BaseHTTPRequestHandler):
         return self.answer(*fake.pages.get(self.path, (404, error("not_found", f"there is no {self.path}"))))
 
     def change(self):
-        """A request that a test has prepared an answer for; several answers are given one after the other."""
+        """A request that a test has prepared an answer for; several answers are given one after the other. One that is a
+        function is called with this handler."""
         fake = self.server.fake
-        length = int(self.headers.get("Content-Length") or 0)
-        body = json.loads(self.rfile.read(length)) if length else None
+        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        is_json = raw and self.headers.get("Content-Type") == "application/json"
+        body = json.loads(raw) if is_json else raw or None
         fake.requests.append((self.path, dict(self.headers), body))
         fake.changed.append((self.command, self.path, body))
         if fake.check_key and self.headers.get("Authorization") != f"Bearer {KEY}":
             return self.answer(401, error("unauthorized", "this key is not known"))
         answers = fake.changes.get((self.command, self.path), [(404, error("not_found", f"there is no {self.path}"))])
-        return self.answer(*(answers.pop(0) if len(answers) > 1 else answers[0]))
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        return answer(self) if callable(answer) else self.answer(*answer)
 
     do_PUT = do_DELETE = change
 
