@@ -14,6 +14,7 @@
 #include "base/config_settings.h"
 #include "base/config_source.h"
 #include "base/config_values.h"
+#include "base/prefix.h"
 
 #define NAME_MAX_BYTES 64
 #define DEFAULT_TIMEOUT_S 20
@@ -80,6 +81,22 @@ static int apply(struct config *config, struct sources *sources, size_t i, struc
         return setting->parse ? apply_text(setting, plain, target, e) : apply_number(setting, plain, target, e);
 }
 
+/* A listener is made in every room for each port, and the one for names is taken. */
+static int check_egress_ports(const struct config *config, struct err *e) {
+        uint16_t ports[CONFIG_EGRESS_PORTS_MAX];
+        size_t count;
+        int r = config_egress_ports(config, ports, &count);
+        if (r == -E2BIG)
+                return err_set_field(e, -EINVAL, "SANDBOX_EGRESS_ALLOW",
+                                     "SANDBOX_EGRESS_ALLOW names %zu ports besides 80 and 443; at most %d may be named",
+                                     count, CONFIG_EGRESS_PORTS_MAX);
+        if (r < 0)
+                return err_set_field(e, r, "SANDBOX_EGRESS_ALLOW",
+                                     "SANDBOX_EGRESS_ALLOW names port 53, on which name lookups are answered; take "
+                                     "another port");
+        return 0;
+}
+
 /* What no single row can say. */
 static int check_whole(struct config *config, struct err *e) {
         if (config->output_keep_bytes > config->output_max_bytes)
@@ -90,7 +107,7 @@ static int check_whole(struct config *config, struct err *e) {
                                      config->output_keep_bytes, config->output_max_bytes);
         config->execute_timeout_s =
                 config->execute_max_timeout_s < DEFAULT_TIMEOUT_S ? config->execute_max_timeout_s : DEFAULT_TIMEOUT_S;
-        return 0;
+        return check_egress_ports(config, e);
 }
 
 static int load(struct config *config, struct sources *sources, struct err *e) {
@@ -120,6 +137,19 @@ enum config_console config_console(const struct config *config) {
         if (strcmp(config->console, "off") == 0)
                 return CONSOLE_OFF;
         return strcmp(config->console, "https") == 0 ? CONSOLE_HTTPS : CONSOLE_ON;
+}
+
+int config_egress_ports(const struct config *config, uint16_t ports[CONFIG_EGRESS_PORTS_MAX], size_t *ret_count) {
+        static const uint16_t always[] = {80, 443};
+        struct prefix_list list;
+        int r = prefix_list_parse(config->egress_allow, &list, NULL);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < list.count; i++)
+                if (list.items[i].port == 53)
+                        return -EADDRINUSE;
+        *ret_count = prefix_list_ports(&list, always, ARRAY_SIZE(always), ports, CONFIG_EGRESS_PORTS_MAX);
+        return *ret_count > CONFIG_EGRESS_PORTS_MAX ? -E2BIG : 0;
 }
 
 enum log_level config_log_level(const struct config *config) {

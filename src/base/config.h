@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -21,7 +22,7 @@ struct config {
         char *user;              /* SANDBOX_USER: user of the api process; empty: a number from the range below */
         char *log_level;         /* SANDBOX_LOG_LEVEL: debug, info, warning, error */
         char *database;          /* SANDBOX_DATABASE; empty: SQLite in the data folder */
-        int64_t uid_base;        /* SANDBOX_UID_BASE: first of the 65537 host UIDs that sandboxes use */
+        int64_t uid_base;        /* SANDBOX_UID_BASE: first of the 65538 host UIDs that sandboxes use */
         int64_t warm_pool;       /* SANDBOX_WARM_POOL */
         int64_t max_concurrent;  /* SANDBOX_MAX_CONCURRENT: runs at a time */
         int64_t queue_max;       /* SANDBOX_QUEUE_MAX: requests that may wait for a sandbox */
@@ -45,6 +46,10 @@ struct config {
         int64_t audit_max_bytes;         /* SANDBOX_AUDIT_MAX_BYTES: of the audit log; 0: no limit */
         char *console;                   /* SANDBOX_CONSOLE: on, off, https */
         int64_t console_session_s;       /* SANDBOX_CONSOLE_SESSION_SECONDS: how long a sign-in lasts */
+        char *egress;                    /* SANDBOX_EGRESS: on, off */
+        char *egress_allow;              /* SANDBOX_EGRESS_ALLOW: base/prefix.h */
+        char *egress_deny;               /* SANDBOX_EGRESS_DENY: the same */
+        char *egress_resolver;           /* SANDBOX_EGRESS_RESOLVER: the same; empty: the host's */
 };
 
 /* The file of the data folder that holds a generated admin key: one line, mode 0600. */
@@ -61,6 +66,13 @@ void config_deinit(struct config *config);
 
 /* The setting log_level as log_init() takes it. */
 enum log_level config_log_level(const struct config *config);
+
+/*
+ * The ports that SANDBOX_EGRESS_ALLOW names besides 80 and 443. 0; -E2BIG if there are more than the maximum, or
+ * -EADDRINUSE if one is 53: config_load() has refused both.
+ */
+#define CONFIG_EGRESS_PORTS_MAX 4
+int config_egress_ports(const struct config *config, uint16_t ports[CONFIG_EGRESS_PORTS_MAX], size_t *ret_count);
 
 /* The setting console. */
 enum config_console { CONSOLE_OFF, CONSOLE_ON, CONSOLE_HTTPS /* on, and its cookie is sent over TLS only */ };

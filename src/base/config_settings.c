@@ -15,7 +15,7 @@
 #define MIB (INT64_C(1024) * KIB)
 #define GIB (INT64_C(1024) * MIB)
 #define DAY INT64_C(86400)
-#define UIDS_USED 65536 /* a range for sandboxes; the api process may take the number after it */
+#define UIDS_USED 65537 /* after the first: the others of sandboxes, the api process, the egress process */
 #define UID_LAST INT64_C(4294967294)
 
 const struct setting config_settings[] = {
@@ -76,7 +76,7 @@ const struct setting config_settings[] = {
          .min = 65536,
          .max = UID_LAST - UIDS_USED,
          .unit = "(a user number)",
-         .doc = "The first of 65537 user numbers of the host that sandboxes and the service use. Nobody else may own "
+         .doc = "The first of 65538 user numbers of the host that sandboxes and the service use. Nobody else may own "
                 "numbers of this range: no account, no container."},
         {.name = "RATE_LIMIT",
          .offset = AT(rate_limit),
@@ -256,6 +256,40 @@ const struct setting config_settings[] = {
          .unit = "seconds",
          .doc = "How long somebody who has signed in at the Console stays so. Without a request it ends after an "
                 "hour."},
+
+        {.group = "Network of tool calls",
+         .name = "EGRESS",
+         .offset = AT(egress),
+         .parse = value_parse_egress,
+         .initial_text = "on",
+         .allowed = "on or off",
+         .doc = "Whether tool calls, and imports of images, have a network: the public internet over HTTP and HTTPS. "
+                "With off, every connection and every lookup is refused. Snippets have none in any case."},
+        {.name = "EGRESS_ALLOW",
+         .offset = AT(egress_allow),
+         .parse = value_parse_prefixes,
+         .initial_text = "",
+         .allowed = "a list of addresses and ranges, such as 10.1.0.0/16, 10.2.0.7:8000, [fd00:1::/64]:443",
+         .default_doc = "none",
+         .doc = "Private addresses that tool calls may reach as well, on ports 80 and 443, or on the one port that is "
+                "named; at most four ports besides these two. An address of this host itself must be named as a single "
+                "address: no range opens it."},
+        {.name = "EGRESS_DENY",
+         .offset = AT(egress_deny),
+         .parse = value_parse_prefixes,
+         .initial_text = "",
+         .allowed = "a list of addresses and ranges, such as 203.0.113.0/24, 198.51.100.7:443",
+         .default_doc = "none",
+         .doc = "Addresses that tool calls must not reach, on any port or on the one that is named. It goes before "
+                "SANDBOX_EGRESS_ALLOW. Name here the public addresses under which this host and what belongs to it are "
+                "reachable by way of a router or a load balancer: the host itself does not know them."},
+        {.name = "EGRESS_RESOLVER",
+         .offset = AT(egress_resolver),
+         .parse = value_parse_resolvers,
+         .initial_text = "",
+         .allowed = "up to three numeric addresses with an optional port, such as 192.0.2.53 or [2001:db8::53]:5353",
+         .default_doc = "those of the host's /etc/resolv.conf, as they are when the service starts",
+         .doc = "The name servers that are asked for tool calls' lookups."},
 
         {.group = "Log",
          .name = "LOG_LEVEL",

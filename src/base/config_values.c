@@ -18,11 +18,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/prefix.h"
 
 #define SECRET_LENGTH_MIN 8
 #define SECRET_LENGTH_MAX 256
 #define CPUS_KNOWN_MAX 1024
 #define RUNS_PER_CPU 4
+#define RESOLVERS_MAX 3 /* as resolv.conf(5) has it */
 #define INSTALLED_DATA_DIR "/var/lib/code-sandbox"
 #define INSTALLED_FOLDER "lib/code-sandbox"
 
@@ -159,6 +161,34 @@ int value_parse_database(const char *text, const char *base, char **ret, struct 
         if (strncmp(text, "postgres", strlen("postgres")) == 0)
                 return err_set(e, -EINVAL, "names a PostgreSQL server, which this version cannot use yet");
         return err_set(e, -EINVAL, "is not a database that this version knows");
+}
+
+int value_parse_egress(const char *text, const char *base, char **ret, struct err *e) {
+        (void)base;
+        if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0)
+                return err_set(e, -EINVAL, "is not one of these words");
+        return duplicate(text, ret);
+}
+
+int value_parse_prefixes(const char *text, const char *base, char **ret, struct err *e) {
+        struct prefix_list list;
+        (void)base;
+        int r = prefix_list_parse(text, &list, e);
+        return r < 0 ? r : duplicate(text, ret);
+}
+
+int value_parse_resolvers(const char *text, const char *base, char **ret, struct err *e) {
+        struct prefix_list list;
+        (void)base;
+        int r = prefix_list_parse(text, &list, e);
+        if (r < 0)
+                return r;
+        if (list.count > RESOLVERS_MAX)
+                return err_set(e, -EINVAL, "has more than %d addresses", RESOLVERS_MAX);
+        for (size_t i = 0; i < list.count; i++)
+                if (!prefix_is_single(&list.items[i]))
+                        return err_set(e, -EINVAL, "has a range where a single address is needed");
+        return duplicate(text, ret);
 }
 
 /* Counts the CPUs that this process may use, so that a CPU set or `taskset` is respected. */

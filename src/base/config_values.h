@@ -17,6 +17,9 @@ int value_parse_user(const char *text, const char *base, char **ret, struct err 
 int value_parse_log_level(const char *text, const char *base, char **ret, struct err *e);
 int value_parse_console(const char *text, const char *base, char **ret, struct err *e);
 int value_parse_database(const char *text, const char *base, char **ret, struct err *e);
+int value_parse_egress(const char *text, const char *base, char **ret, struct err *e);
+int value_parse_prefixes(const char *text, const char *base, char **ret, struct err *e);
+int value_parse_resolvers(const char *text, const char *base, char **ret, struct err *e);
 
 /* A whole decimal number: digits, a minus sign before them, nothing else. 0, -EINVAL or -ERANGE (more than 64 bits). */
 int value_parse_number(const char *text, int64_t *ret);

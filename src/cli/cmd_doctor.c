@@ -15,7 +15,7 @@
 #include "cli/service.h"
 #include "sandbox/probe.h"
 
-#define UIDS 65537
+#define UIDS 65538
 #define HEALTH_TIMEOUT_S 5
 
 struct doctor {
