@@ -23,6 +23,7 @@ const char *sandbox_step_name(uint32_t step) {
                 [STEP_SCRATCH] = "mount /tmp and HOME",
                 [STEP_TOOLS] = "mount the template's code",
                 [STEP_PIVOT] = "change root",
+                [STEP_NETWORK] = "open the network",
                 [STEP_HOSTNAME] = "set host name",
                 [STEP_DESCRIPTORS] = "close descriptors",
                 [STEP_LIMITS] = "set resource limits",

@@ -25,6 +25,7 @@ enum sandbox_step {
         STEP_SCRATCH,     /* /tmp and HOME */
         STEP_TOOLS,       /* the template's own code */
         STEP_PIVOT,       /* leave the old root behind */
+        STEP_NETWORK,     /* loopback, routes, listeners */
         STEP_HOSTNAME,    /* a name that says nothing */
         STEP_DESCRIPTORS, /* close all but our own, number them */
         STEP_LIMITS,      /* resource limits */
