@@ -83,6 +83,8 @@ static const struct named_value constants[] = {
         {"AF_INET6", 10},
         {"SOCK_STREAM", 1},
         {"SOCK_DGRAM", 2},
+        {"SOCK_NONBLOCK", 0x800},
+        {"SOCK_CLOEXEC", 0x80000},
         {"SOL_SOCKET", 1},
         {"IPPROTO_IP", 0},
         {"IPPROTO_TCP", 6},
@@ -119,6 +121,10 @@ static const struct named_value constants[] = {
         {"TCP_DEFER_ACCEPT", 9},
         {"TCP_QUICKACK", 12},
         {"TCP_USER_TIMEOUT", 18},
+        /* mmap(2), mprotect(2) */
+        {"PROT_NONE", 0},
+        {"PROT_READ", 1},
+        {"PROT_WRITE", 2},
         /* ioctl(2) */
         {"TCGETS", 0x5401},
         {"TIOCGPGRP", 0x540f},

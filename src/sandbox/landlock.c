@@ -19,6 +19,7 @@
 
 #define CREATE_RULESET_VERSION 1u
 #define RULE_PATH_BENEATH 1
+#define RULE_NET_PORT 2
 #define LOG_SAME_EXEC_OFF 1u
 
 #define FS_EXECUTE (UINT64_C(1) << 0)
@@ -47,6 +48,10 @@ struct path_beneath {
         uint64_t allowed;
         int32_t parent_fd;
 } __attribute__((packed));
+
+struct net_port {
+        uint64_t allowed, port;
+};
 
 struct rule {
         const char *path;
@@ -113,20 +118,40 @@ static int add_rule(int ruleset, uint64_t handled, const struct rule *rule) {
         return syscall(ADD_RULE, ruleset, RULE_PATH_BENEATH, &beneath, 0) < 0 ? -errno : 0;
 }
 
-static int confine(const struct rule *rules, size_t n, bool tcp) {
+static int add_port(int ruleset, uint64_t handled, uint16_t port) {
+        const struct net_port connect = {.allowed = NET_CONNECT_TCP, .port = port};
+
+        if (!(handled & NET_CONNECT_TCP))
+                return 0;
+        return syscall(ADD_RULE, ruleset, RULE_NET_PORT, &connect, 0) < 0 ? -errno : 0;
+}
+
+/* Which TCP may be spoken. */
+struct tcp {
+        bool all;
+        const uint16_t *ports; /* else: connections to these */
+        size_t port_count;
+};
+
+static int confine(const struct rule *rules, size_t n, struct tcp tcp) {
         int abi = landlock_abi(), r;
         struct ruleset_attributes handled = handled_by(abi);
         CLEANUP_CLOSE int ruleset = -1;
 
         if (abi == 0)
                 return 1;
-        if (tcp)
+        if (tcp.all)
                 handled.net = 0;
         ruleset = new_ruleset(abi, &handled);
         if (ruleset < 0)
                 return ruleset;
         for (size_t i = 0; i < n; i++) {
                 r = add_rule(ruleset, handled.fs, &rules[i]);
+                if (r < 0)
+                        return r;
+        }
+        for (size_t i = 0; i < tcp.port_count; i++) {
+                r = add_port(ruleset, handled.net, tcp.ports[i]);
                 if (r < 0)
                         return r;
         }
@@ -138,15 +163,19 @@ static int confine(const struct rule *rules, size_t n, bool tcp) {
 }
 
 int landlock_confine_snippet(void) {
-        return confine(snippet_rules, ARRAY_SIZE(snippet_rules), false);
+        return confine(snippet_rules, ARRAY_SIZE(snippet_rules), (struct tcp){0});
 }
 
 int landlock_confine_call(void) {
-        return confine(snippet_rules, ARRAY_SIZE(snippet_rules), true);
+        return confine(snippet_rules, ARRAY_SIZE(snippet_rules), (struct tcp){.all = true});
 }
 
 int landlock_confine_api(const char *data_dir) {
         const struct rule rule = {data_dir, FULL & ~(FS_EXECUTE | FS_IOCTL_DEV)};
 
-        return confine(&rule, 1, false);
+        return confine(&rule, 1, (struct tcp){0});
+}
+
+int landlock_confine_egress(const uint16_t *ports, size_t port_count) {
+        return confine(NULL, 0, (struct tcp){.ports = ports, .port_count = port_count});
 }

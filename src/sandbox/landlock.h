@@ -8,6 +8,9 @@
  */
 #pragma once
 
+#include <stddef.h>
+#include <stdint.h>
+
 /* Version of Landlock's interface in this kernel; 0: none (not built in, or not switched on at boot). */
 int landlock_abi(void);
 
@@ -26,3 +29,6 @@ int landlock_confine_call(void);
  * execute; no new TCP servers or connections. Results as above.
  */
 int landlock_confine_api(const char *data_dir);
+
+/* Confines the calling thread to no file at all, and to TCP connections to `ports`. Results as above. */
+int landlock_confine_egress(const uint16_t *ports, size_t port_count);

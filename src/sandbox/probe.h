@@ -28,7 +28,7 @@ struct probe_context {
         const char *image;  /* folder, .erofs or .squashfs; NULL: do not look */
         const char *user;   /* name of the api process's user; NULL or empty: a number from the range */
         uint64_t uid_base;  /* first host UID of the range */
-        uint64_t uid_count; /* how many: 65537 */
+        uint64_t uid_count; /* how many: 65538 */
 };
 
 typedef void (*probe_fn)(const struct probe_result *result, void *data);

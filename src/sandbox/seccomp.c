@@ -33,6 +33,7 @@ static const struct {
         [SECCOMP_INIT] = {PROGRAM(init), {NULL, 0}},
         [SECCOMP_TEMPLATE] = {PROGRAM(template), {NULL, 0}},
         [SECCOMP_API] = {PROGRAM(api), PROGRAM(api_attacks)},
+        [SECCOMP_EGRESS] = {PROGRAM(egress), PROGRAM(egress_attacks)},
 };
 
 /* glibc has no wrapper. The kernel does not write to the filter, whatever its header's missing const says. */

@@ -14,6 +14,7 @@ enum seccomp_policy {
         SECCOMP_INIT,     /* pid 1 of a room */
         SECCOMP_TEMPLATE, /* the fork server; its children load SECCOMP_SNIPPET on top of it */
         SECCOMP_API,      /* the process that reads from the network, once it serves */
+        SECCOMP_EGRESS,   /* the process through which tool calls reach the network */
 };
 
 /*

@@ -122,7 +122,8 @@ enum egress_rule {
         EGRESS_RULE_RESERVED,   /* not a public address: private, loopback, link-local, multicast … */
         EGRESS_RULE_NAME,       /* a name lookup: the name does not exist, or has no address that may be used */
         EGRESS_RULE_LIMIT,      /* too many connections or lookups */
-        EGRESS_RULE_UNREACHABLE /* allowed, but nobody answers there */
+        EGRESS_RULE_UNREACHABLE, /* allowed, but nobody answers there */
+        EGRESS_RULE_PORT,       /* a public address, on a port that is open for others only */
 };
 
 struct egress_record {

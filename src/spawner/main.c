@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "sandbox/probe.h"
+#include "spawner/egress.h"
 #include "spawner/sandbox.h"
 #include "spawner/template.h"
 
@@ -32,7 +33,7 @@ static int exit_code;
 /* ---- the end ---- */
 
 static bool all_gone(const struct spawner *spawner) {
-        return !spawner->sandboxes && !spawner->template && !spawner->next_template && !spawner->api_pid;
+        return !spawner->sandboxes && !spawner->template && !spawner->next_template && !spawner->api_pid && !spawner->egress_pid;
 }
 
 static void on_stop_tick(void *data) {
@@ -59,6 +60,7 @@ void spawner_stop(struct spawner *spawner, int code) {
                 sandbox_end(s, SPAWN_END_RETIRED);
         }
         template_end_all(spawner);
+        egress_end(spawner);
         if (loop_add_timer(spawner->loop, 0, on_stop_tick, spawner, NULL) < 0)
                 loop_quit(spawner->loop, exit_code);
 }
@@ -102,7 +104,7 @@ static int check_host(const struct config *config, struct err *e) {
                 .image = config->image,
                 .user = config->user,
                 .uid_base = (uint64_t)config->uid_base,
-                .uid_count = OUTER_IDS + 1, /* one more: the api process */
+                .uid_count = OUTER_IDS + 2, /* two more: the api process and the egress process */
         };
         int failed = probe_run(&context, on_probe, NULL);
         if (failed)
@@ -153,7 +155,8 @@ static int start(struct spawner *spawner, struct err *e) {
             (r = loop_add_signal(spawner->loop, SIGTERM, on_stop_signal, spawner)) < 0 ||
             (r = loop_add_signal(spawner->loop, SIGINT, on_stop_signal, spawner)) < 0)
                 return err_set(e, r, "cannot watch signals: %s", strerror(-r));
-        if ((r = service_start(spawner, e)) < 0 || (r = outer_start(spawner, e)) < 0)
+        if ((r = service_start(spawner, e)) < 0 || (r = outer_start(spawner, e)) < 0 ||
+            (r = egress_start(spawner, e)) < 0)
                 return r;
         template_start(spawner);
         return 0;
@@ -207,7 +210,7 @@ static int take_options(int argc, char **argv) {
 
 int main(int argc, char **argv) {
         static struct spawner spawner = {
-                .lock_fd = -1, .init_fd = -1, .api_fd = -1, .holder_fd = -1, .outer_user_fd = -1, .outer_pid_fd = -1};
+                .lock_fd = -1, .init_fd = -1, .api_fd = -1, .egress_fd = -1, .holder_fd = -1, .outer_user_fd = -1, .outer_pid_fd = -1};
         struct err e;
         int wanted = take_options(argc, argv);
         if (wanted == 1 || wanted < 0)

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "spawner/egress.h"
 #include "spawner/sandbox.h"
 #include "spawner/template.h"
 
@@ -57,7 +58,8 @@ void reap_on_signal(void *data, int signal_number) {
                         requests_on_readable(spawner, spawner->api_fd, EPOLLIN);
                 if (waitpid(pid, &status, WNOHANG | __WALL) != pid)
                         return;
-                if (sandbox_reaped(spawner, pid, status) || template_reaped(spawner, pid, status))
+                if (sandbox_reaped(spawner, pid, status) || template_reaped(spawner, pid, status) ||
+                    egress_reaped(spawner, pid, status))
                         continue;
                 if (pid == spawner->api_pid)
                         on_service_death(spawner, status);

@@ -34,6 +34,7 @@ struct spawner {
         char tools_dir[160];    /* the template's own code, mounted */
         char call_dir[160];     /* the same of tool calls */
         char images_dir[160];   /* agents' images, mounted while they are used */
+        char empty_dir[160];    /* has nothing in it: root folder of the egress process */
         int lock_fd;            /* one service a data folder */
         int init_fd;            /* sealed memory file: the room's init */
 
@@ -42,6 +43,12 @@ struct spawner {
         int api_fd;
         struct loop_source *api_source;
         bool stopping;
+
+        /* The egress process: egress.h. */
+        pid_t egress_pid; /* 0: it is being started again */
+        int egress_fd;
+        uint16_t egress_ports[CONFIG_EGRESS_PORTS_MAX];
+        size_t egress_port_count;
 
         /* The outer user and PID namespace, in which everything that is not root lives. */
         pid_t holder_pid;

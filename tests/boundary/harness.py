@@ -71,7 +71,7 @@ class Spawner:
     def __init__(self, folder: pathlib.Path, **settings: str) -> None:
         stage = folder / "program"
         stage.mkdir()
-        for name in ("sandboxd", "sandbox-init"):
+        for name in ("sandboxd", "sandboxd-egress", "sandbox-init"):
             shutil.copy2(BUILD / name, stage / name)
         for name in ("template", "call"):
             shutil.copytree(BUILD / name, stage / name)

@@ -37,7 +37,7 @@ static const struct probe_result *find(const struct seen *seen, const char *name
         return NULL;
 }
 
-static const struct probe_context good = {.uid_base = 1900000000, .uid_count = 65537};
+static const struct probe_context good = {.uid_base = 1900000000, .uid_count = 65538};
 
 static void test_this_host(void **state) {
         struct seen seen = {.n = 0};

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NAMESPACES = ("user", "pid", "mnt", "net", "ipc", "uts", "cgroup")
-UIDS_PER_SERVICE = 65537
+UIDS_PER_SERVICE = 65538
 
 
 def read_status(path):

@@ -35,7 +35,7 @@ def free_port():
 
 
 def new_uid_base():
-    """A range of 65537 host UIDs at random among some thousand, so that services beside each other do not meet."""
+    """A range of 65538 host UIDs at random among some thousand, so that services beside each other do not meet."""
     return 1_900_000_000 + 131_072 * random.SystemRandom().randrange(1, 8000)
 
 
