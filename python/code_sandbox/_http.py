@@ -17,7 +17,7 @@ import threading
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import IO, Any, NamedTuple
 
 from ._errors import ConnectionFailed
@@ -26,7 +26,6 @@ CONNECT_SECONDS = 10
 IDLE_SECONDS = 30.0  # the service closes a connection that was idle for 75
 IDLE_CONNECTIONS = 16
 REPLY_BYTES_MAX = 256 << 20  # files, results and output of a run, in base64, are below 64 MiB
-_PIECE_BYTES = 1 << 20
 
 
 class Response(NamedTuple):
@@ -88,6 +87,10 @@ class Stream:
         except (OSError, http.client.HTTPException) as problem:
             self.close()
             raise self._lost(problem) from problem
+        missing = self._response.length or 0  # of what the head had promised; http.client does not mind
+        if len(body) <= REPLY_BYTES_MAX and missing > 0:
+            self.close()
+            raise self._lost(ConnectionError(f"{missing} bytes of it are missing"))
         if len(body) > REPLY_BYTES_MAX:
             self.close()
             raise ConnectionFailed(
@@ -95,17 +98,6 @@ class Stream:
             )
         self._finish()
         return body
-
-    def pieces(self) -> Iterator[bytes]:
-        """For what is too large to be held whole."""
-        try:
-            while piece := self._response.read(_PIECE_BYTES):
-                yield piece
-            self._finish()
-        except (OSError, http.client.HTTPException) as problem:
-            raise self._lost(problem) from problem
-        finally:
-            self.close()
 
     def line(self) -> bytes:
         """With its end; b"" when the reply is over."""
