@@ -13,7 +13,9 @@ What the runner needs of this package, all of it kept stable (an image may have 
 
 from __future__ import annotations
 
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _inside = False
 

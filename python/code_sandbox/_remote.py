@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import _context, _requests, _threads, _values
-from ._errors import ApiError, ConnectionFailed, RemoteTraceback, ToolError, builtin_exception
+from ._builtins import builtin_exception
+from ._errors import ApiError, ConnectionFailed, RemoteTraceback, ToolError
 from ._exchange import Exchange, Request, Retries
 from ._http import Transport
 from ._models import Call

@@ -1,17 +1,21 @@
 """run_python, ready to be listed among an agent's tools: a model's code, in a sandbox of the platform.
 
 It never runs in this process, whatever is set or not: nobody has read that code. Its description is the service's own,
-because only the service knows whether calls share an interpreter, and how long one may take.
+because only the service knows whether calls share an interpreter, and how long one may take. Imports what it needs when
+it is called, as an agent's module that lists it is imported in sandboxes too; _plain says more.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from . import _context, _inside, _remote, _requests, _settings, _threads
+from . import _inside, _settings
 from ._errors import ApiError, ConnectionFailed, ToolError
-from ._exchange import Exchange, Request, Retries, T
-from ._models import Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._exchange import Exchange, Request, T
+    from ._models import Run
 
 
 def _platform() -> _settings.Settings:
@@ -25,17 +29,29 @@ def _platform() -> _settings.Settings:
     return settings
 
 
+def _exchange() -> Exchange:
+    from . import _remote
+    from ._exchange import Exchange, Retries
+
+    return Exchange(_remote.transport_for(_platform()), Retries())
+
+
 def _ask(request: Request[T]) -> T:
+    from . import _remote
+
     try:
-        return Exchange(_remote.transport_for(_platform()), Retries()).run(request)
+        return _exchange().run(request)
     except (ApiError, ConnectionFailed) as problem:
         raise _remote.failed("run_python", problem) from problem
 
 
 def _request(code: str, timeout_s: float | None) -> Request[Run]:
+    settings = _platform()
+    from . import _context, _requests
+
     return _requests.run(
         code,
-        agent=_platform().agent,
+        agent=settings.agent,
         conversation_id=_context.conversation_id.get(),
         timeout_s=timeout_s,
         files=None,
@@ -51,8 +67,9 @@ def run_python(code: str, timeout_s: float | None = None) -> Run:
 
 async def run_python_async(code: str, timeout_s: float | None = None) -> Run:
     """The same for asyncio; a task that is cancelled ends the run."""
-    request = _request(code, timeout_s)
-    exchange = Exchange(_remote.transport_for(_platform()), Retries())
+    request, exchange = _request(code, timeout_s), _exchange()
+    from . import _remote, _threads
+
     try:
         return await _threads.in_thread(lambda: exchange.run(request), exchange.cancellation.cancel)
     except (ApiError, ConnectionFailed) as problem:
@@ -61,4 +78,7 @@ async def run_python_async(code: str, timeout_s: float | None = None) -> Run:
 
 def describe_run_python(format: str) -> dict[str, Any]:
     """As the service describes it to the model of the present agent."""
-    return _ask(_requests.describe_run_python(format, _platform().agent))
+    settings = _platform()
+    from . import _requests
+
+    return _ask(_requests.describe_run_python(format, settings.agent))

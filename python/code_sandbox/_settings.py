@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from ._errors import ToolError
 
@@ -11,10 +10,11 @@ PREFIX = "CODE_SANDBOX_"
 NAMES = ("CODE_SANDBOX_URL", "CODE_SANDBOX_KEY", "CODE_SANDBOX_AGENT")
 
 
-class Settings(NamedTuple):
-    url: str
-    key: str
-    agent: str
+class Settings:
+    def __init__(self, url: str, key: str, agent: str) -> None:
+        self.url = url
+        self.key = key
+        self.agent = agent
 
 
 def load() -> Settings | None:

@@ -2,26 +2,28 @@
 
 In the agent's own process the wrapper sends the call to the platform; in the sandbox, where the same module is
 imported, it is the function. What decides is said in _inside.py and _settings.py; nothing ever falls back to running
-here.
+here. Imports next to nothing; _plain says why.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
-import itertools
-import logging
-import threading
-from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from _thread import allocate_lock
 
-from . import _inside, _remote, _schema, _settings
+from . import _inside, _settings
 
-F = TypeVar("F", bound=Callable[..., Any])
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar, overload
 
-log = logging.getLogger("code_sandbox")
+    F = TypeVar("F", bound=Callable[..., Any])
 
-_lock = threading.Lock()
+_FUNCTION = type(lambda: None)
+_VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200  # of inspect.CO_*
+_NAME_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+
+_lock = allocate_lock()
 _declared: dict[tuple[str, str], Tool] = {}
 _said_local = False
 
@@ -40,10 +42,14 @@ class Tool:
 
     @property
     def description(self) -> str:
+        from . import _schema
+
         return self._description if self._description is not None else _schema.description_of(self.function)
 
     @property
     def parameters(self) -> dict[str, Any]:
+        from . import _schema
+
         return _schema.parameters_of(self.function)
 
     def describe(self) -> dict[str, Any]:
@@ -62,13 +68,12 @@ class Tool:
 
 def declared_tools() -> list[Tool]:
     """By name. TypeError if two functions have one name."""
-    with _lock:
-        found = sorted(_declared.values(), key=lambda declared: declared.name)
-    for one, other in itertools.pairwise(found):
+    found = sorted(_declared.copy().values(), key=lambda declared: declared.name)
+    for one, other in zip(found, found[1:], strict=False):  # noqa: RUF007  itertools is one import more
         if one.name == other.name:
             raise TypeError(
-                f"Two tools are called {one.name!r}: {one.entrypoint} and {other.entrypoint}. Give one another "
-                'name: @tool(name="...").'
+                f"Two tools are called {one.name!r}: {one.entrypoint} and {other.entrypoint}. Give one another name: "
+                '@tool(name="...").'
             )
     return found
 
@@ -77,32 +82,30 @@ def tool_of(function: Callable[..., Any]) -> Tool:
     """What was declared of a decorated function."""
     found = getattr(function, "__code_sandbox_tool__", None)
     if not isinstance(found, Tool):
-        raise TypeError(
-            f"{getattr(function, '__qualname__', function)} is no tool: decorate it with @code_sandbox.tool."
-        )
+        name = getattr(function, "__qualname__", function)
+        raise TypeError(f"{name} is no tool: decorate it with @code_sandbox.tool.")
     return found
 
 
-def _check(function: Callable[..., Any], name: str) -> None:
+def _check(function: Any, name: str) -> None:
     """What could never be called from elsewhere is refused where it stands."""
-    if not inspect.isfunction(function):
+    if not isinstance(function, _FUNCTION):
         raise TypeError("@tool belongs on a function; put it below @staticmethod, and not on classes or objects.")
     if "<" in function.__qualname__:
         raise TypeError(
-            f"The tool {function.__qualname__} must be a function of a module, not a lambda and not inside of "
-            "another function: the sandbox has to find it by importing the module."
+            f"The tool {function.__qualname__} must be a function of a module, not a lambda and not inside of another "
+            "function: the sandbox has to find it by importing the module."
         )
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+    while hasattr(function, "__wrapped__"):  # what other decorators have made of it says nothing
+        function = function.__wrapped__
+    code = function.__code__
+    if code.co_flags & (_GENERATOR | _ASYNC_GENERATOR):
         raise TypeError(f"The tool {name} yields; a tool returns one value, such as a list.")
-    parameters = list(inspect.signature(function).parameters.values())
-    if parameters and "." in function.__qualname__ and parameters[0].name in ("self", "cls"):
+    if "." in function.__qualname__ and code.co_varnames[:1] in (("self",), ("cls",)):
         raise TypeError(f"The tool {name} is a method; its object exists in this process only. Make it a function.")
-    for parameter in parameters:
-        if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
-            raise TypeError(f"The tool {name} takes {parameter}; each argument of a tool needs a name of its own.")
-    if not 1 <= len(name) <= 64 or not all(
-        letter.isascii() and (letter.isalnum() or letter in "_-") for letter in name
-    ):
+    if code.co_flags & (_VARARGS | _VARKEYWORDS):
+        raise TypeError(f"The tool {name} takes *args or **kwargs; each argument of a tool needs a name of its own.")
+    if not 1 <= len(name) <= 64 or not _NAME_LETTERS.issuperset(name):
         raise TypeError(f"The name of a tool must be 1 to 64 letters, digits, _ and -, not {name!r}.")
 
 
@@ -111,10 +114,14 @@ def _say_local() -> None:
     with _lock:
         said, _said_local = _said_local, True
     if not said:
-        log.warning("None of the CODE_SANDBOX_* variables is set: tools run in this process, without a sandbox.")
+        import logging
+
+        logging.getLogger("code_sandbox").warning(
+            "None of the CODE_SANDBOX_* variables is set: tools run in this process, without a sandbox."
+        )
 
 
-def _runs_here() -> _settings.Settings | None:
+def _platform() -> _settings.Settings | None:
     """None if the function is to be called as it is: in a sandbox, or where no platform is meant to be."""
     if _inside.is_inside():
         return None
@@ -126,39 +133,49 @@ def _runs_here() -> _settings.Settings | None:
 
 def _wrap(declared: Tool) -> Callable[..., Any]:
     function = declared.function
-    if inspect.iscoroutinefunction(function):
+    if function.__code__.co_flags & _COROUTINE:
 
         @functools.wraps(function)
         async def call_async(*args: Any, **kwargs: Any) -> Any:
-            settings = _runs_here()
+            settings = _platform()
             if settings is None:
                 return await function(*args, **kwargs)
+            from . import _remote
+
             return await _remote.call_async(settings, declared.name, function, args, kwargs, declared.timeout_s)
 
         return call_async
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        settings = _runs_here()
+        settings = _platform()
         if settings is None:
             return function(*args, **kwargs)
+        from . import _remote
+
         return _remote.call(settings, declared.name, function, args, kwargs, declared.timeout_s)
 
     return call
 
 
-@overload
-def tool(function: F, /) -> F: ...
+if TYPE_CHECKING:
+
+    @overload
+    def tool(function: F, /) -> F: ...
+
+    @overload
+    def tool(
+        *, name: str | None = None, description: str | None = None, timeout_s: float | None = None
+    ) -> Callable[[F], F]: ...
 
 
-@overload
 def tool(
-    *, name: str | None = None, description: str | None = None, timeout_s: float | None = None
-) -> Callable[[F], F]: ...
-
-
-def tool(
-    function: Any = None, /, *, name: str | None = None, description: str | None = None, timeout_s: float | None = None
+    function: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout_s: float | None = None,
 ) -> Any:
     """
     Makes a function a tool. It is called as ever; where it runs is the platform's business.
@@ -178,8 +195,7 @@ def tool(
         declared = Tool(function, tool_name, description, timeout_s)
         wrapper = _wrap(declared)
         wrapper.__code_sandbox_tool__ = declared  # type: ignore[attr-defined]
-        with _lock:
-            _declared[(function.__module__, function.__qualname__)] = declared
+        _declared[(function.__module__, function.__qualname__)] = declared
         return wrapper
 
     return decorate if function is None else decorate(function)

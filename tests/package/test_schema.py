@@ -122,7 +122,7 @@ def test_an_annotation_that_cannot_be_read_is_named(made_up):
 
 
 @pytest.mark.parametrize("code, words", [
-    ("@tool\ndef f(*args): ...", r"takes \*args; each argument"), ("@tool\ndef f(**more): ...", r"takes \*\*more"),
+    ("@tool\ndef f(*args): ...", r"takes \*args or \*\*kwargs; each argument"), ("@tool\ndef f(**more): ...", r"takes \*args or \*\*kwargs"),
     ("@tool\ndef f(): yield", "The tool f yields"), ("@tool\nasync def f(): yield", "The tool f yields"),
     ("class A:\n  @tool\n  def f(self): ...", "is a method"), ("@tool\nclass A: ...", "belongs on a function"),
     ("tool(lambda: 1)", "must be a function of a module"), ("def g():\n  @tool\n  def f(): ...\ng()", "must be a function of a module"),

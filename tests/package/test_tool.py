@@ -63,6 +63,20 @@ def test_one_variable_that_is_missing_is_an_error(calls, platform, monkeypatch, 
     assert calls == [] and platform.requests == []
 
 
+def test_in_a_sandbox_next_to_nothing_is_imported(tmp_path):
+    """Each call starts an interpreter anew."""
+    (tmp_path / "agent.py").write_text("from code_sandbox import ToolError, run_python, tool\n@tool\ndef f(a: int):\n    return [a]\n")
+    code = ("import sys, agent; from code_sandbox import _inside, _values; _inside.enter()\n"
+            "args, kwargs = _values.decode_arguments(agent.f, {'a': 1}); assert _values.encode_result(agent.f(*args, **kwargs)) == [1]\n"
+            "print(*sys.modules)")
+    done = subprocess.run([sys.executable, "-S", "-c", code], env={"PYTHONPATH": ":".join([str(tmp_path), *sys.path])},
+                          capture_output=True, text=True)
+    loaded = set(done.stdout.split())
+    assert done.stderr == "" and "code_sandbox._tool" in loaded
+    assert loaded & {"typing", "inspect", "re", "ssl", "http.client", "asyncio", "logging", "dataclasses", "json"} == set()
+    assert sum(name.startswith("code_sandbox.") for name in loaded) <= 8
+
+
 def test_any_variable_of_that_kind_counts(calls, monkeypatch):
     monkeypatch.setenv("CODE_SANDBOX_ULR", "http://127.0.0.1:1")
     with pytest.raises(ToolError, match="CODE_SANDBOX_URL, CODE_SANDBOX_KEY, CODE_SANDBOX_AGENT are not set, but "

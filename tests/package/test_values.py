@@ -18,6 +18,7 @@ import pytest
 from code_sandbox import _values
 from code_sandbox._decode import Unfit, decode
 from code_sandbox._encode import encode
+from code_sandbox._plain import fits, is_plain
 
 
 class Colour(enum.Enum):
@@ -239,3 +240,43 @@ def test_results():
     assert _values.decode_result(with_all, {"not": "that"}) == {"not": "that"}  # as in Python, an annotation is no promise
     with pytest.raises(TypeError, match=r"the result\[0\] is a test_values.Odd"):
         _values.encode_result([Odd()])
+
+
+@pytest.mark.parametrize("value", [value for _, value, _ in ROUND] + [value for value, _ in REFUSED], ids=repr)
+def test_the_quick_way_for_plain_values_says_the_same(value):
+    try:
+        form = encode(value, "value")
+    except TypeError:
+        assert not is_plain(value)
+    else:
+        if is_plain(value):
+            assert json.dumps(form) == json.dumps(value)
+            assert _values.encode_result(value) is value
+
+
+def plain(a: int, b: "str" = "", *, c: float, d=None): ...
+
+
+@pytest.mark.parametrize("arguments, expected", [
+    ({"a": 1, "c": 1.5}, True), ({"a": 1, "b": "x", "c": 1.5, "d": {"e": [1]}}, True), ({"a": 1, "c": 1}, False),
+    ({"a": True, "c": 1.5}, False), ({"c": 1.5}, False), ({"a": 1}, False), ({"a": 1, "c": 1.5, "e": 1}, False)])
+def test_the_quick_way_for_plain_arguments(arguments, expected):
+    assert fits(plain, arguments) is expected
+    try:
+        args, kwargs = _values.decode_arguments(plain, arguments)
+    except TypeError:
+        assert not expected
+    else:
+        assert args == () and kwargs == arguments
+
+
+@pytest.mark.parametrize("function", [with_all, positional, lambda **more: 1, lambda *more: 1, len])
+def test_what_is_not_plain_goes_the_long_way(function):
+    assert not fits(function, {"a": 1, "b": 2})
+
+
+def shadowed(a: "Colour"): ...
+
+
+def test_an_annotation_as_text_that_means_something_else():
+    assert _values.decode_arguments(shadowed, {"a": "red"}) == ((), {"a": Colour.RED})
