@@ -138,23 +138,76 @@ int image_mount_file(const char *file, const char *target) {
         return mount_by_loop(file, "squashfs", target);
 }
 
-/* The user of a room may not be able to walk to where the product lies, such as a checkout in root's home. */
-static int mount_part(struct spawner *spawner, const char *name, const char *target, struct err *e) {
+/* The template's user may not be able to walk to where the product lies, such as a checkout in root's home. */
+static int mount_tools(struct spawner *spawner, struct err *e) {
         char path[4200];
-        int r = paths_open_part(spawner, name, path, sizeof(path));
+        int r = paths_open_part(spawner, "template", path, sizeof(path));
         if (r < 0)
-                return err_set(e, r, "the folder '%s' is missing beside sandboxd; build or install all of it", name);
-        if (mount(path, target, NULL, MS_BIND, NULL) < 0)
+                return err_set(e, r, "the folder 'template' is missing beside sandboxd; build or install all of it");
+        if (mount(path, spawner->tools_dir, NULL, MS_BIND, NULL) < 0)
                 return err_set(e, -errno, "cannot mount %s: %s", path, strerror(errno));
         return 0;
+}
+
+/* 1: it is a folder, and was left out. */
+static int copy_file(int from_dir, const char *name, int to_dir) {
+        struct stat st;
+        CLEANUP_CLOSE int from = openat(from_dir, name, O_RDONLY | O_CLOEXEC);
+        if (from < 0 || fstat(from, &st) < 0)
+                return -errno;
+        if (S_ISDIR(st.st_mode))
+                return 1;
+        CLEANUP_CLOSE int to = openat(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        if (to < 0 || fchmod(to, 0644) < 0) /* whatever the umask */
+                return -errno;
+        for (off_t at = 0; at < st.st_size;)
+                if (sendfile(to, from, &at, (size_t)(st.st_size - at)) <= 0)
+                        return -EIO;
+        return 0;
+}
+
+static int copy_files(const char *from, const char *to) {
+        CLEANUP_CLOSE int to_dir = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        CLEANUP_CLOSEDIR DIR *dir = opendir(from);
+        if (to_dir < 0 || !dir)
+                return -errno;
+        for (struct dirent *entry; (entry = readdir(dir));) {
+                int r = copy_file(dirfd(dir), entry->d_name, to_dir);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/*
+ * Rooms for tool calls show this one, and a mount shows where in its file system it begins: so it is a file system of
+ * its own, and not a folder of the host's.
+ */
+static int mount_call_tools(struct spawner *spawner, struct err *e) {
+        static const char package[] = "sandbox_call";
+        char from[4200], from_package[4300], to_package[192];
+        int r = paths_open_part(spawner, "call", from, sizeof(from));
+        if (r < 0)
+                return err_set(e, r, "the folder 'call' is missing beside sandboxd; build or install all of it");
+        snprintf(from_package, sizeof(from_package), "%s/%s", from, package);
+        snprintf(to_package, sizeof(to_package), "%s/%s", spawner->call_dir, package);
+        r = mount("tmpfs", spawner->call_dir, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=755,size=1m") < 0 ||
+                            mkdir(to_package, 0755) < 0 || chmod(to_package, 0755) < 0
+                    ? -errno
+                    : 0;
+        if (r == 0)
+                r = copy_files(from, spawner->call_dir);
+        if (r == 0)
+                r = copy_files(from_package, to_package);
+        return r < 0 ? err_set(e, r, "cannot copy %s: %s", from, strerror(-r)) : 0;
 }
 
 int image_mount(struct spawner *spawner, struct err *e) {
         const char *image = spawner->config.image;
         struct stat st;
         int r = make_run_dir(spawner, e);
-        if (r < 0 || (r = make_devices(spawner, e)) < 0 || (r = mount_part(spawner, "template", spawner->tools_dir, e)) < 0 ||
-            (r = mount_part(spawner, "call", spawner->call_dir, e)) < 0)
+        if (r < 0 || (r = make_devices(spawner, e)) < 0 || (r = mount_tools(spawner, e)) < 0 ||
+            (r = mount_call_tools(spawner, e)) < 0)
                 return r;
         if (stat(image, &st) < 0)
                 return err_set_field(e, -errno, "SANDBOX_IMAGE",

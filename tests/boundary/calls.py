@@ -5,15 +5,39 @@ import contextlib
 import dataclasses
 import json
 import os
+import pathlib
 import socket
 import struct
 
+from boundary import agent_image
 from boundary import harness as boundary
 from boundary.harness import Spawner
 from boundary.session import frame_of, read_all
 
+MEMORY_BYTES = 1 << 30
 IMAGE = (0x1122334455667788, 0x99AABBCCDDEEFF00)
 IMAGE_NAME = f"{IMAGE[0]:016x}{IMAGE[1]:016x}.erofs"
+
+
+HERE = pathlib.Path(__file__).resolve().parent
+FILES = {
+    "/app/tools.py": (HERE / "agent" / "tools.py").read_text(),
+    "/app/broken.py": "1 +",
+    "/agent/orders.py": (HERE / "agent" / "orders.py").read_text(),
+    "/agent/parts/shipping.py": "from code_sandbox import tool\n\n@tool\ndef ship() -> None:\n    'Ships.'\n",
+    "/agent/script.py": "raise SystemExit('a script, which nobody meant to import')",
+    "/agent/tests/test_orders.py": "import code_sandbox\nraise RuntimeError('tests are left out')",
+}
+
+
+def start_spawner(folder: pathlib.Path, **settings: str) -> Spawner:
+    """With one image, which has all of the above and the package for agent authors."""
+    package = HERE.parents[1] / "python" / "code_sandbox"
+    files = FILES | {f"/agent/code_sandbox/{file.name}": file.read_text() for file in package.glob("*.py")}
+    agent_image.make(folder, folder / "data" / "images" / IMAGE_NAME, files)
+    spawner = Spawner(folder, **{"SANDBOX_WARM_POOL": "0", "SANDBOX_MAX_CONCURRENT": "20", **settings})
+    spawner.receive(boundary.HELLO)
+    return spawner
 
 
 @dataclasses.dataclass

@@ -4,6 +4,7 @@ import select
 
 import pytest
 
+from boundary import calls
 from boundary import harness as boundary
 from boundary.harness import Spawner
 from boundary.session import Session
@@ -13,6 +14,15 @@ from boundary.session import Session
 def one_spawner(tmp_path_factory):
     running = Spawner(tmp_path_factory.mktemp("sessions"), SANDBOX_WARM_POOL="0", SANDBOX_MAX_CONCURRENT="2")
     running.receive(boundary.HELLO)
+    yield running
+    assert running.process.poll() is None, running.log.read_text()
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def call_spawner(tmp_path_factory):
+    """With an agent's image, for tool calls."""
+    running = calls.start_spawner(tmp_path_factory.mktemp("calls"))
     yield running
     assert running.process.poll() is None, running.log.read_text()
     running.stop()

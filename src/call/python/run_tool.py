@@ -89,7 +89,7 @@ def find(entrypoint):
 
 
 def call(request):
-    """Returns the result as JSON text. Whatever the agent's code raises goes through."""
+    """Returns the result. Whatever the agent's code raises goes through."""
     function = find(request["entrypoint"])
     arguments = request.get("arguments") or {}
     package = sys.modules.get("code_sandbox")  # if the agent's code uses it, values are mapped as it says
@@ -107,23 +107,33 @@ def call(request):
         result = wait_for(result)
     if package is not None:
         result = _values.encode_result(result)
-    from sandbox_call.values import to_json
-
-    return to_json(result)
+    return result
 
 
-def work(request):
+def describe(problem, dumps):
+    """FRAME_CALL_END for an exception."""
+    try:
+        from sandbox_call.failure import describe
+
+        return describe(problem)
+    except BaseException:  # whatever the agent's code has done to the interpreter
+        error = {"type": type(problem).__name__, "message": "(it cannot be told)", "traceback": "", "builtin": False}
+        return dumps({"error": error})
+
+
+def work(request, values, dumps):
     """Returns the payload of FRAME_CALL_END, and the exit status."""
     try:
+        settle(request)
         if "discover" in request:
             from sandbox_call.discovery import discover
 
-            return discover(request["discover"], os.getcwd()), 0
-        return b'{"result":' + call(request) + b"}", 0
+            return dumps(discover(request["discover"], os.getcwd())), 0
+        result = call(request)
+        values.check(result)
+        return b'{"result":' + values.bounded(dumps(result)) + b"}", 0
     except BaseException as problem:  # SystemExit as well: the function has not returned
-        from sandbox_call.failure import describe
-
-        return describe(problem), 1
+        return describe(problem, dumps), 1
 
 
 def flush():
@@ -134,36 +144,34 @@ def flush():
         except Exception:  # closed, replaced, or nobody reads
             pass
     try:
-        import _ctypes
+        if any(may_print_with_c(module) for module in list(sys.modules.values())):
+            import _ctypes
 
-        _ctypes.call_function(_ctypes.dlsym(_ctypes.dlopen(None, 0), "fflush"), (0,))
+            _ctypes.call_function(_ctypes.dlsym(_ctypes.dlopen(None, 0), "fflush"), (0,))
     except Exception:  # an interpreter without ctypes
         pass
 
 
-def main():
-    import json
+def may_print_with_c(module):
+    """Nothing of the standard library does, but for what ctypes calls."""
+    file = getattr(module, "__file__", None)
+    return type(file) is str and file.endswith(".so") and ("/lib-dynload/" not in file or "_ctypes" in file)
 
+
+def main():
     channel = Channel(CHANNEL_FD)
+    sys.path.insert(0, os.path.dirname(__file__))
+    from sandbox_call import fast_json, values  # its other parts are found from here on, whatever becomes of the path
+
+    del sys.path[0]
     body, stdin = channel.receive()
-    request = json.loads(body)
+    request = fast_json.loads(body)
     os.dup2(stdin, 0)
     os.close(stdin)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # what was printed before the time was over is not to be lost
-    sys.path.insert(0, os.path.dirname(__file__))
-    import sandbox_call  # noqa: F401  from here on it is found, whatever becomes of the path
-
-    del sys.path[0]
     channel.send(FRAME_STARTED)
-    try:
-        settle(request)
-    except OSError as problem:
-        from sandbox_call.failure import describe
-
-        answer, status = describe(problem), 1
-    else:
-        answer, status = work(request)
+    answer, status = work(request, values, fast_json.dumps)
     flush()
     if channel.is_ours:  # a function that has forked returns twice
         channel.send(FRAME_CALL_END, answer)

@@ -1,25 +1,25 @@
-"""A result as JSON: strictly, bounded, and with words for what does not fit.
+"""What may be a result: strictly what JSON has, bounded, and with words for what does not fit.
 
 The service hands it on as it is. So nothing is bent to fit here: a key that is not text, a number that JSON does not
-have, a tuple's younger sister would come out as something else than went in.
+have, an object of some class would come out as something else than went in.
 """
-
-import json
-import math
 
 RESULT_BYTES_MAX = 8 << 20
 DEPTH_MAX = 60
 LARGEST_INTEGER = 2**63 - 1
+INFINITY = float("inf")
 
 
 class ResultTooLarge(Exception):
-    """What a call returns is limited, as the service holds all of it in memory."""
+    """The service holds all of it in memory, and so does whoever asked."""
 
 
-def to_json(value):
-    """Bytes of JSON. TypeError says where the value has none, ResultTooLarge what the limit is."""
-    Check().value(value, "the result", 0)
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), check_circular=False).encode()
+def check(value):
+    """TypeError says where it has no form in JSON, ResultTooLarge what the limit is."""
+    Check().value(value)
+
+
+def bounded(text):
     if len(text) > RESULT_BYTES_MAX:
         raise too_large(f"has {len(text):,} bytes")
     return text
@@ -27,8 +27,8 @@ def to_json(value):
 
 def too_large(what):
     return ResultTooLarge(
-        f"the result {what} as JSON, more than the {RESULT_BYTES_MAX:,} that a call may return; return less, or parts "
-        "of it in several calls"
+        f"the result {what} as JSON, and a call may return {RESULT_BYTES_MAX:,}; return less of it, or parts of it in "
+        "several calls"
     )
 
 
@@ -36,45 +36,63 @@ class Check:
     """Walks through it, and no further than a result of the largest size could be: a small object can be a huge text."""
 
     def __init__(self):
-        self.bytes = 0  # at least
+        self.bytes = 0  # that it has at least
+        self.path = []  # keys and indices
 
-    def value(self, value, where, depth):
-        self.bytes += 2
-        if self.bytes > 2 * RESULT_BYTES_MAX:
-            raise too_large(f"has more than {RESULT_BYTES_MAX:,} bytes")
+    def value(self, value):
         kind = type(value)
         if kind is str:
-            self.text(value, where)
-        elif kind is int:
+            self.count(len(value) + 2)
+            if not value.isascii() and not can_be_written(value):
+                raise TypeError(f"{self.where()} is text that UTF-8 cannot write: it has half of a surrogate pair")
+            return
+        self.count(1)
+        if kind is int:
             if not -LARGEST_INTEGER - 1 <= value <= LARGEST_INTEGER:
-                raise TypeError(f"{where} is an integer of more than 64 bits, which has no safe form in JSON")
+                raise TypeError(f"{self.where()} is an integer of more than 64 bits, which JSON readers do not take: "
+                                "return it as text")
         elif kind is float:
-            if not math.isfinite(value):
-                raise TypeError(f"{where} is {value}, for which JSON has no number; use None instead")
+            if not -INFINITY < value < INFINITY:
+                raise TypeError(f"{self.where()} is {value}, for which JSON has no number: return None instead")
         elif kind is list or kind is tuple or kind is dict:
-            self.container(value, where, depth)
+            self.container(value, enumerate(value) if kind is not dict else value.items())
         elif value is not None and kind is not bool:
             raise TypeError(
-                f"{where} is of the type {kind.__module__}.{kind.__qualname__}, which has no form in JSON; return text, "
+                f"{self.where()} is a {kind.__module__}.{kind.__qualname__}, which has no form in JSON: return text, "
                 "numbers, True, False, None, and lists and dictionaries of them"
             )
 
-    def container(self, value, where, depth):
-        if depth >= DEPTH_MAX:
-            raise TypeError(f"{where[:200]} is nested deeper than {DEPTH_MAX} levels, or contains itself")
-        if type(value) is not dict:
-            for index, item in enumerate(value):
-                self.value(item, f"{where}[{index}]", depth + 1)
-            return
-        for key, item in value.items():
-            if type(key) is not str:
-                raise TypeError(f"{where} has a key of the type {type(key).__qualname__}; keys in JSON are text")
-            self.text(key, f"a key of {where}")
-            self.value(item, f"{where}[{key[:40]!r}]", depth + 1)
+    def container(self, container, items):
+        if len(self.path) >= DEPTH_MAX:
+            raise TypeError(f"the result is nested deeper than {DEPTH_MAX} levels, or contains itself")
+        self.path.append(None)
+        for key, item in items:
+            if type(container) is dict:
+                self.key(key)
+            self.path[-1] = key
+            self.value(item)
+        self.path.pop()
 
-    def text(self, value, where):
-        self.bytes += 2 * len(value)
-        try:
-            value.isascii() or value.encode()
-        except UnicodeEncodeError:
-            raise TypeError(f"{where} is text that is not Unicode: it has half of a surrogate pair") from None
+    def key(self, key):
+        if type(key) is not str:
+            raise TypeError(f"{self.where(-1)} has a key of type {type(key).__qualname__}, and keys in JSON are text")
+        self.count(len(key) + 3)
+        if not key.isascii() and not can_be_written(key):
+            raise TypeError(f"a key of {self.where(-1)} is text that UTF-8 cannot write: it has half of a surrogate pair")
+
+    def count(self, more):
+        self.bytes += more
+        if self.bytes > RESULT_BYTES_MAX:
+            raise too_large(f"has more than {RESULT_BYTES_MAX:,} bytes")
+
+    def where(self, end=None):
+        keys = (repr(key[:40]) if type(key) is str else str(key) for key in self.path[:end])
+        return "the result" + "".join(f"[{key}]" for key in keys)
+
+
+def can_be_written(text):
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
