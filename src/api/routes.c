@@ -14,6 +14,7 @@
 #include "api/execute.h"
 #include "api/files.h"
 #include "api/live_sessions.h"
+#include "api/openapi.h"
 #include "api/runs.h"
 #include "api/status.h"
 #include "api/tools.h"
@@ -23,6 +24,7 @@ static const struct route routes[] = {
         {"GET", "/healthz", ROUTE_OPEN, status_handle_healthz, ROUTE_BODY_NONE},
         {"GET", "/readyz", ROUTE_OPEN, status_handle_readyz, ROUTE_BODY_NONE},
         {"GET", "/metrics", ROUTE_OPEN, status_handle_metrics, ROUTE_BODY_NONE},
+        {"GET", "/openapi.json", ROUTE_OPEN, openapi_handle, ROUTE_BODY_NONE},
 
         {"POST", "/console/login", ROUTE_OPEN, console_handle_login, ROUTE_BODY_SMALL},
         {"POST", "/console/logout", ROUTE_OPEN, console_handle_logout, ROUTE_BODY_SMALL},
