@@ -1,32 +1,23 @@
 /*
- * The Console's files, which are part of the program: the process is jailed and could not read them from anywhere.
+ * The Console's files, which are part of the program (asset.h; tools/build-console), and their addresses.
  *
- * Runs in the api process. Paths come from the network and are only compared with the names in a table, which is
- * generated while building (tools/build-console).
+ * Runs in the api process. Paths come from the network.
  */
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
+
+#include "api/asset.h"
 
 struct api;
 struct http_request;
 
-struct console_asset {
-        const char *path;                  /* below /console/: "index.html", "assets/main-ABCD.js" */
-        const char *media_type;            /* with its charset */
-        const char *hash;                  /* of the content */
-        const unsigned char *bytes, *gzip; /* gzip: the same, compressed; NULL where that is no smaller */
-        size_t length, gzip_length;
-        bool immutable; /* the path changes with the content */
-};
-
 /* Ends with a path that is NULL. */
-extern const struct console_asset console_assets[];
+extern const struct asset console_assets[];
 
 /* The file at a path below /console/, decoded; the page itself for addresses of views within it; NULL: there is none.
  */
-const struct console_asset *console_asset_find(const char *path);
+const struct asset *console_asset_find(const char *path);
 
 /* Whether a path is the Console's, whatever is there. */
 bool console_owns(const char *path);

@@ -9,6 +9,7 @@
 #include "api/audit.h"
 #include "api/console_assets.h"
 #include "api/console_login.h"
+#include "api/docs_pages.h"
 #include "api/conversation_events.h"
 #include "api/conversations.h"
 #include "api/execute.h"
@@ -31,6 +32,9 @@ static const struct route routes[] = {
         {"GET", "/console/session", ROUTE_OPEN, console_handle_session, ROUTE_BODY_NONE},
         {"GET", "/console", ROUTE_OPEN, console_handle_redirect, ROUTE_BODY_NONE},
         {"GET", "/console/{path...}", ROUTE_OPEN, console_handle_asset, ROUTE_BODY_NONE},
+
+        {"GET", "/docs", ROUTE_OPEN, docs_handle_redirect, ROUTE_BODY_NONE},
+        {"GET", "/docs/{path...}", ROUTE_OPEN, docs_handle_page, ROUTE_BODY_NONE},
 
         {"POST", "/v1/execute", ROUTE_PROJECT, execute_handle, ROUTE_BODY_CONFIGURED},
         {"GET", "/v1/environment", ROUTE_PROJECT, status_handle_environment, ROUTE_BODY_NONE},

@@ -15,6 +15,7 @@ const FILES = [
   'attacks',
   'states',
   'looks',
+  'docs',
   'large',
   'wrongkeys',
 ];

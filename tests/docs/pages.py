@@ -168,25 +168,30 @@ def _strings(text, macros):
             joined = None
 
 
-def words_of_the_service():
-    """All literals that are long enough to mean something, as (regular expression, literal)."""
-    found = {}
-    sources = [path.read_text(encoding="utf-8") for path in sorted((REPOSITORY / "src").rglob("*.[ch]"))]
-    shared = {}
-    for text in sources:
-        if "#pragma once" in text:
-            shared.update(_macros(text))
-    for text in sources:
-        for literal in _strings(text, {**shared, **_macros(text)}):
-            fixed = _CONVERSION.sub("", literal)
-            if len(fixed) < _MIN_FIXED:
-                continue
-            parts, at = [], 0
-            for match in _CONVERSION.finditer(literal):
-                parts += [re.escape(literal[at : match.start()]), "%" if match[0] == "%%" else "(.*)"]
-                at = match.end()
-            found[literal] = re.compile("".join(parts) + re.escape(literal[at:]), re.S)
+def _pattern(literal):
+    parts, at = [], 0
+    for match in _CONVERSION.finditer(literal):
+        parts += [re.escape(literal[at : match.start()]), "%" if match[0] == "%%" else "(.*)"]
+        at = match.end()
+    return re.compile("".join(parts) + re.escape(literal[at:]), re.S)
+
+
+def words_of(*names):
+    """All literals of these sources that are long enough to mean something, as regular expressions."""
+    shared, found = {}, {}
+    for path in (REPOSITORY / "src").rglob("*.h"):
+        shared.update(_macros(path.read_text(encoding="utf-8")))
+    for name in names:
+        text = read(name)
+        used = re.sub(r"^[ \t]*#[ \t]*define(?:\\\n|[^\n])*", "", text, flags=re.M)  # what a macro says, it says where it is used
+        for literal in _strings(used, {**shared, **_macros(text)}):
+            if len(_CONVERSION.sub("", literal)) >= _MIN_FIXED:
+                found[literal] = _pattern(literal)
     return list(found.values())
+
+
+def words_of_the_service():
+    return words_of(*(str(path.relative_to(REPOSITORY)) for path in sorted((REPOSITORY / "src").rglob("*.[ch]"))))
 
 
 def is_said(message, words, depth=0):

@@ -177,6 +177,22 @@ def test_every_error_that_can_come_is_documented():
     assert expected <= pages.error_kinds()
 
 
+def unsaid(patterns, page):
+    """The sentences of `patterns` that no quotation of the page is an example of."""
+    quoted = [text for _, text in page.quotations()]
+    return [pattern.pattern for pattern in patterns if not any(pattern.fullmatch(text) for text in quoted)]
+
+
+def test_every_error_and_every_hint_has_its_place_in_troubleshooting():
+    page = next(page for page in PAGES if page.name == "docs/troubleshooting.md")
+    kinds = {kind for _, kind in pages.error_kinds()}
+    assert {kind for kind in kinds if f"### `{kind}`" not in page.text} == set()
+    hints = [pattern for pattern in pages.words_of("src/run/hints.c") if pattern.pattern.endswith("\\.")]
+    assert len(hints) > 35
+    assert unsaid(hints, page) == []
+    assert unsaid([re.compile("No such sentence\\.")], page) == ["No such sentence\\."]
+
+
 def section(text, heading):
     return text.split(f"\n{heading}\n", 1)[1].split("\n#", 1)[0]
 

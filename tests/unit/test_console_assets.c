@@ -9,14 +9,14 @@
 
 #include "api/console_assets.h"
 
-static const struct console_asset *find(const char *path) {
+static const struct asset *find(const char *path) {
         return console_asset_find(path);
 }
 
 static void has_its_files(void **state) {
         size_t scripts = 0;
         (void)state;
-        for (const struct console_asset *asset = console_assets; asset->path; asset++) {
+        for (const struct asset *asset = console_assets; asset->path; asset++) {
                 assert_ptr_equal(find(asset->path), asset);
                 assert_int_equal(strlen(asset->hash), 32);
                 assert_true(asset->length > 0 && (!asset->gzip || asset->gzip_length < asset->length));
