@@ -29,6 +29,7 @@ static const struct profile profiles[] = {
                         .memory_bytes = CALL_MEMORY_BYTES,
                         .pids = SANDBOX_PIDS,
                         .cpu_percent = CALL_CPU_PERCENT,
+                        .network = true,
                         .own_image = true,
                         .arguments = call_arguments,
                         .file_bytes = 2 * SANDBOX_WORKDIR_BYTES,

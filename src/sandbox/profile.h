@@ -19,6 +19,7 @@ struct profile {
         uint64_t memory_bytes; /* its cgroup; tmpfs counts */
         uint32_t pids, cpu_percent;
 
+        bool network;   /* by way of the egress process; see network.h */
         bool own_image; /* SPAWN_CREATE names it; else the service's own */
 
         /* The process in it: see walk_in.c. */

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "sandbox/mount.h"
+#include "sandbox/network.h"
 #include "sandbox/steps.h"
 #include "spawn/proto.h"
 
@@ -136,6 +137,11 @@ static int mount_tools(void *data) {
         return r < 0 ? r : mount_attach(tools, plan->root_fd, "opt/sandbox");
 }
 
+static int open_network(void *data) {
+        const struct room_plan *plan = data;
+        return network_open(plan->egress_fd, plan->ports, plan->port_count);
+}
+
 static int change_root(void *data) {
         struct room_plan *plan = data;
         int r = mount_pivot(plan->root_fd);
@@ -169,11 +175,11 @@ static const struct step snippet_steps[] = {
 
 static const struct step call_steps[] = {
         {STEP_CGROUP, await_cgroup},     {STEP_CGROUP_NS, own_cgroup_namespace},
-        {STEP_IDENTITY, become_nonroot}, {STEP_ROOT, mount_image},
-        {STEP_PROC, mount_proc},         {STEP_DEV, make_dev},
-        {STEP_WORKDIR, mount_workdir},   {STEP_SCRATCH, mount_scratch},
-        {STEP_TOOLS, mount_tools},       {STEP_PIVOT, change_root},
-        {STEP_HOSTNAME, set_hostname},
+        {STEP_IDENTITY, become_nonroot}, {STEP_NETWORK, open_network},
+        {STEP_ROOT, mount_image},        {STEP_PROC, mount_proc},
+        {STEP_DEV, make_dev},            {STEP_WORKDIR, mount_workdir},
+        {STEP_SCRATCH, mount_scratch},   {STEP_TOOLS, mount_tools},
+        {STEP_PIVOT, change_root},       {STEP_HOSTNAME, set_hostname},
 };
 
 int room_furnish(struct room_plan *plan) {

@@ -6,7 +6,8 @@
  */
 #pragma once
 
-#include <sys/types.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* What is in it. */
 enum room_kind { ROOM_TEMPLATE, ROOM_SNIPPET, ROOM_CALL };
@@ -16,6 +17,9 @@ struct room_plan {
         const char *image;   /* where the spawner has mounted the image */
         const char *devices; /* a folder with the device nodes */
         const char *tools;   /* this project's Python code, to be shown at /opt/sandbox; NULL in a snippet's room */
+        int egress_fd;       /* for network_open(), if the room has a network; borrowed */
+        const uint16_t *ports;
+        size_t port_count;
         int root_fd;         /* filled by the steps */
         int report_fd;       /* orders and reports; borrowed */
 };

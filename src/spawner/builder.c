@@ -22,6 +22,7 @@
 #include "sandbox/caps.h"
 #include "sandbox/room.h"
 #include "sandbox/steps.h"
+#include "spawner/egress.h"
 #include "spawner/images.h"
 #include "spawner/sandbox.h"
 
@@ -50,16 +51,18 @@ static int number_descriptors(int orders, int work) {
         return dup2(high_orders, 3) < 0 || dup2(high_work, 4) < 0 ? -errno : 0;
 }
 
-static _Noreturn void become_init(const struct sandbox *sandbox, int orders, int work) {
+static _Noreturn void become_init(const struct sandbox *sandbox, int orders, int work, int egress) {
         static char *const arguments[] = {(char *)"init", NULL}, *const environment[] = {NULL};
         struct room_plan plan = {
                 .kind = sandbox->profile->room,
                 .image = sandbox->image ? images_dir(sandbox->image) : sandbox->spawner->image_dir,
                 .devices = sandbox->spawner->dev_dir,
                 .tools = sandbox->spawner->call_dir,
+                .egress_fd = egress,
                 .root_fd = -1,
                 .report_fd = orders,
         };
+        plan.port_count = egress_more_ports(sandbox->spawner, &plan.ports);
         int init_fd = fcntl(sandbox->spawner->init_fd, F_DUPFD_CLOEXEC, 32);
 
         setsid();
@@ -86,7 +89,7 @@ static int report_clone(int orders, int pidfd) {
         return fdpass_send(orders, &report, sizeof(report), &pidfd, 1);
 }
 
-static _Noreturn void build(const struct sandbox *sandbox, int orders, int work) {
+static _Noreturn void build(const struct sandbox *sandbox, int orders, int work, int egress) {
         sandbox_close_inside_ends(sandbox->spawner, NULL); /* of the others: this one is not listed yet */
         int r = outer_enter(sandbox->spawner, 0);
         if (r < 0) {
@@ -101,7 +104,7 @@ static _Noreturn void build(const struct sandbox *sandbox, int orders, int work)
         };
         pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
         if (pid == 0)
-                become_init(sandbox, orders, work);
+                become_init(sandbox, orders, work, egress);
         if (pid < 0) {
                 step_report_send(orders, REPORT_FAILED, STEP_CLONE, errno);
                 _exit(1);
@@ -119,12 +122,12 @@ static _Noreturn void build(const struct sandbox *sandbox, int orders, int work)
         _exit(report_clone(orders, pidfd) < 0 ? 1 : 0);
 }
 
-int builder_start(struct sandbox *sandbox, int init_orders_inside, int work_inside) {
+int builder_start(struct sandbox *sandbox, int init_orders_inside, int work_inside, int egress_inside) {
         pid_t pid = fork();
         if (pid < 0)
                 return -errno;
         if (pid == 0)
-                build(sandbox, init_orders_inside, work_inside);
+                build(sandbox, init_orders_inside, work_inside, egress_inside);
         sandbox->builder_pid = pid;
         return 0;
 }

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "sandbox/steps.h"
 #include "spawn/frames.h"
+#include "spawner/egress.h"
 #include "spawner/images.h"
 
 #define FINISH_TIMEOUT_NS ((COLLECT_MS_MAX + 3000) * NS_PER_MS)
@@ -67,6 +68,13 @@ void sandbox_close_inside_ends(const struct spawner *spawner, const struct sandb
                         sandbox_close_own_inside_ends(s);
 }
 
+/* What was connected is over, and is told to the api process over a channel of its own, which then ends. */
+static void end_network(struct sandbox *s) {
+        if (s->network)
+                egress_detach(s->spawner, s->number);
+        s->network = false;
+}
+
 void sandbox_release(struct sandbox *s) {
         struct loop *loop = s->spawner->loop;
         loop_remove(loop, &s->init_source);
@@ -81,6 +89,7 @@ void sandbox_release(struct sandbox *s) {
         close_fd(&s->init_orders);
         close_fd(&s->main_report);
         images_release(&s->image);
+        end_network(s);
 }
 
 void sandbox_set_timer(struct sandbox *s, uint64_t delay_ns, loop_timer_fn call) {
@@ -172,6 +181,8 @@ static void tell_api(struct sandbox *s) {
         if (s->told)
                 return;
         s->told = true;
+        if (s->state == SANDBOX_ENDING)
+                end_network(s);
         struct spawn_message message = {
                 .type = s->ready_sent ? SPAWN_EXITED : SPAWN_CREATE_FAILED,
                 .request = s->request,

@@ -61,6 +61,7 @@ struct sandbox {
         struct cgroup cgroup;
         uint64_t cpu_at_claim_us;
         uint64_t oom_kills_before; /* of earlier processes in the room */
+        bool network;      /* the egress process knows it */
         bool session;      /* as claimed last: the room may outlive the process */
         bool confined;     /* its program is about to be executed */
         bool ready_sent;   /* the api process knows it by its id */
@@ -116,8 +117,11 @@ void sandbox_close_inside_ends(const struct spawner *spawner, const struct sandb
 /* A child of the spawner has died; true if it was one of a sandbox's. */
 bool sandbox_reaped(struct spawner *spawner, pid_t pid, int wait_status);
 
-/* builder.c: makes the room's init, asynchronously; reports come over sandbox->init_orders. */
-int builder_start(struct sandbox *sandbox, int init_orders_inside, int work_inside);
+/*
+ * builder.c: makes the room's init, asynchronously; reports come over sandbox->init_orders. The descriptors stay the
+ * caller's; the last is -1 if the room has no network.
+ */
+int builder_start(struct sandbox *sandbox, int init_orders_inside, int work_inside, int egress_inside);
 
 /* starter.c: makes the main process of a room that executes a program; reports come over sandbox->main_report. */
 int starter_start(struct sandbox *sandbox);

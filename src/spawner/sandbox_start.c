@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "sandbox/steps.h"
 #include "spawn/frames.h"
+#include "spawner/egress.h"
 #include "spawner/images.h"
 #include "spawner/sandbox_private.h"
 #include "spawner/template.h"
@@ -275,20 +276,20 @@ static int make_cgroup(struct sandbox *s) {
 }
 
 static int start(struct sandbox *s) {
-        CLEANUP_CLOSE int orders = -1, work = -1;
+        CLEANUP_CLOSE int orders = -1, work = -1, egress = -1;
         int r = make_init_channels(s, &orders, &work);
         if (r >= 0)
                 r = make_main_channels(s);
         if (r >= 0)
                 r = make_cgroup(s);
-        if (r >= 0 && s->profile->ready_fds > SPAWN_FD_EGRESS) {
-                CLEANUP_CLOSE int nobody = -1;
-                r = make_pair(SOCK_STREAM, &s->ready_fds[SPAWN_FD_EGRESS], &nobody);
+        if (r >= 0 && s->profile->network) {
+                r = egress_attach(s->spawner, s->number, &egress, &s->ready_fds[SPAWN_FD_EGRESS]);
+                s->network = r >= 0;
         }
         if (r >= 0)
                 r = loop_add_timer(s->spawner->loop, BUILD_TIMEOUT_NS, on_build_overdue, s, &s->timer);
         if (r >= 0)
-                r = builder_start(s, orders, work);
+                r = builder_start(s, orders, work, egress);
         return r;
 }
 

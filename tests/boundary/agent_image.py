@@ -18,10 +18,17 @@ def _link(source, target):
         shutil.copy2(source, target, follow_symlinks=False)
 
 
-def make(folder: pathlib.Path, target: pathlib.Path, files: dict[str, str], python: str = "/usr/local/bin/python3") -> None:
-    """Packs it as `target`. Names of files are paths from the image's root."""
+def make(folder: pathlib.Path, target: pathlib.Path, files: dict[str, str], python: str = "/usr/local/bin/python3",
+         bare: bool = False) -> None:
+    """Packs it as `target`. Names of files are paths from the image's root. A bare one has nothing else."""
     tree = folder / "tree"
-    shutil.copytree(ROOTFS, tree, symlinks=True, copy_function=_link, ignore=lambda _, names: LEFT_OUT & set(names))
+    if bare:
+        for name in ("proc", "dev", "tmp", "mnt/data", "home/nonroot", "opt/sandbox", "usr"):
+            (tree / name).mkdir(parents=True)
+        (tree / "etc").mkdir()
+        (tree / "etc" / "passwd").write_text("nonroot:x:65532:65532::/home/nonroot:/bin/sh\n")
+    else:
+        shutil.copytree(ROOTFS, tree, symlinks=True, copy_function=_link, ignore=lambda _, names: LEFT_OUT & set(names))
     (tree / ".sandbox").mkdir()
     os.symlink(python, tree / ".sandbox" / "python")
     for name, content in files.items():

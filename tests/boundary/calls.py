@@ -15,6 +15,7 @@ from boundary.harness import Spawner
 from boundary.session import frame_of, read_all
 
 MEMORY_BYTES = 1 << 30
+CANARY = "canary-of-the-service-4711"
 IMAGE = (0x1122334455667788, 0x99AABBCCDDEEFF00)
 IMAGE_NAME = f"{IMAGE[0]:016x}{IMAGE[1]:016x}.erofs"
 
@@ -35,7 +36,8 @@ def start_spawner(folder: pathlib.Path, **settings: str) -> Spawner:
     package = HERE.parents[1] / "python" / "code_sandbox"
     files = FILES | {f"/agent/code_sandbox/{file.name}": file.read_text() for file in package.glob("*.py")}
     agent_image.make(folder, folder / "data" / "images" / IMAGE_NAME, files)
-    spawner = Spawner(folder, **{"SANDBOX_WARM_POOL": "0", "SANDBOX_MAX_CONCURRENT": "20", **settings})
+    # In a network of its own, without a route out: whatever a call tries, and whatever is wrong, reaches nobody.
+    spawner = Spawner(folder, ("unshare", "--net"), **{"SANDBOX_WARM_POOL": "0", "SANDBOX_MAX_CONCURRENT": "20", **settings})
     spawner.receive(boundary.HELLO)
     return spawner
 

@@ -22,7 +22,9 @@ def one_spawner(tmp_path_factory):
 @pytest.fixture(scope="session")
 def call_spawner(tmp_path_factory):
     """With an agent's image, for tool calls."""
-    running = calls.start_spawner(tmp_path_factory.mktemp("calls"))
+    folder = tmp_path_factory.mktemp("calls")
+    (folder / "secret").write_text(calls.CANARY)
+    running = calls.start_spawner(folder, SECRET=calls.CANARY, SANDBOX_ADMIN_KEY=calls.CANARY)
     yield running
     assert running.process.poll() is None, running.log.read_text()
     running.stop()

@@ -22,11 +22,13 @@ BUILD = pathlib.Path(os.environ.get("SANDBOX_BUILD_DIR", HERE.parents[1] / "buil
 VERSION = 3
 CREATE, CLAIM, KILL, REST, RENEW = 1, 2, 3, 4, 5
 HELLO, READY, CREATE_FAILED, EXITED, TEMPLATE, RESTED = 64, 65, 66, 67, 68, 69
+TEMPLATE_STARTING, TEMPLATE_SERVING, TEMPLATE_FAILED = 1, 2, 3
 CLAIM_SESSION = 1
 PROFILE_SNIPPET, PROFILE_CALL, PROFILE_IMPORT = 1, 2, 3
 END_EXIT, END_TIMEOUT, END_MEMORY, END_OUTPUT, END_CANCELLED, END_RETIRED, END_LOST = range(1, 8)
 FRAME_CODE, FRAME_STARTED, FRAME_RESULT, FRAME_CELL, FRAME_CELL_END = 1, 2, 3, 4, 5
 FRAME_CALL, FRAME_PROGRESS, FRAME_CALL_END = 6, 7, 8
+FRAME_EGRESS = 24
 FRAME_INPUT, FRAME_INPUTS_END, FRAME_INPUT_FAILED = 32, 33, 34
 FRAME_FILE, FRAME_SKIPPED, FRAME_FILES_END, FRAME_COLLECT = 35, 36, 37, 38
 
@@ -68,7 +70,7 @@ class Sandbox:
 
 
 class Spawner:
-    def __init__(self, folder: pathlib.Path, **settings: str) -> None:
+    def __init__(self, folder: pathlib.Path, prefix: tuple[str, ...] = (), **settings: str) -> None:
         stage = folder / "program"
         stage.mkdir()
         for name in ("sandboxd", "sandboxd-egress", "sandbox-init"):
@@ -84,6 +86,7 @@ class Spawner:
         listener.settimeout(20)
         image = BUILD / "image" / "image.erofs"
         self.log = folder / "log"
+        self.template_state = TEMPLATE_STARTING
         environment = {
             "PATH": os.environ["PATH"],
             "BOUNDARY_RENDEZVOUS": str(folder / "rendezvous"),
@@ -92,7 +95,7 @@ class Spawner:
             **settings,
         }
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([stage / "sandboxd"], env=environment, stdout=log, stderr=log)
+            self.process = subprocess.Popen([*prefix, stage / "sandboxd"], env=environment, stdout=log, stderr=log)
         self.service, _ = listener.accept()
         _, rights, _, _ = self.service.recvmsg(1, socket.CMSG_SPACE(4))
         self.socket = socket.socket(fileno=struct.unpack("i", rights[0][2])[0])
@@ -111,9 +114,15 @@ class Spawner:
             assert len(data) == LAYOUT.size, f"the spawner hung up; log: {self.log.read_text()}"
             message = dict(zip(FIELDS, LAYOUT.unpack(data)))
             descriptors = [fd for _, _, raw in rights for fd in array.array("i", raw)]
+            if message["type"] == TEMPLATE:
+                self.template_state = message["template_state"]
             if message["type"] in types:
                 return message, descriptors
             assert message["type"] == TEMPLATE, message
+
+    def await_template(self) -> None:
+        while self.template_state != TEMPLATE_SERVING:
+            self.receive(TEMPLATE)
 
     def park(self, request: int = 1) -> Sandbox:
         """Has one sandbox made."""
