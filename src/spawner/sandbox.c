@@ -281,6 +281,7 @@ static void main_reaped(struct sandbox *s, int wait_status) {
         bool by_itself = s->state == SANDBOX_RUNNING || s->state == SANDBOX_RESTING;
         s->main_pid = 0;
         s->wait_status = wait_status;
+        sandbox_hear_out(s);
         if (s->state != SANDBOX_ENDING && s->state != SANDBOX_CLEARING) {
                 sandbox_end(s, by_itself ? SPAWN_END_EXIT : SPAWN_END_LOST);
                 return;

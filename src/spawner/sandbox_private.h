@@ -12,6 +12,9 @@ void sandbox_count_from_here(struct sandbox *sandbox);
 /* Tells of processes that the kernel kills for memory. 0 or negative errno. */
 int sandbox_watch_memory(struct sandbox *sandbox);
 
+/* Its main process is dead: what it has said before may still be unread, such as why. */
+void sandbox_hear_out(struct sandbox *sandbox);
+
 void sandbox_kill_pidfd(int pidfd); /* -1: nothing */
 void sandbox_close_own_inside_ends(struct sandbox *sandbox);
 
