@@ -13,11 +13,13 @@
 #include "egress/policy.h"
 
 struct room;
+struct resolver;
 
 struct egress {
         struct loop *loop;
         struct policy policy;
         int route_fd;
+        struct resolver *resolver;
         struct room *rooms; /* list */
         size_t connections, connections_max; /* of all rooms, as many as there are descriptors for */
 };

@@ -20,12 +20,15 @@
 #include "egress/egress.h"
 #include "egress/jail.h"
 #include "egress/protocol.h"
+#include "egress/resolver.h"
 #include "egress/room.h"
 #include "egress/route.h"
 
 #define UID_AFTER_SANDBOXES 65537 /* the api process has the one before it */
 #define DESCRIPTORS_KEPT 512      /* for rooms and lookups */
 #define CONNECTIONS_MAX 8192
+#define QUESTIONS_MAX 256
+#define RESOLV_CONF "/etc/resolv.conf"
 
 /* ---- orders */
 
@@ -97,13 +100,15 @@ static size_t connections_possible(void) {
         return possible < CONNECTIONS_MAX ? possible : CONNECTIONS_MAX;
 }
 
-static int confine(const struct config *config, struct err *e) {
-        uint16_t ports[3 + CONFIG_EGRESS_PORTS_MAX] = {EGRESS_PORT_HTTP, EGRESS_PORT_HTTPS, EGRESS_PORT_NAMES};
+static int confine(const struct egress *egress, const struct config *config, struct err *e) {
+        uint16_t ports[2 + CONFIG_EGRESS_PORTS_MAX + RESOLVERS_MAX] = {EGRESS_PORT_HTTP, EGRESS_PORT_HTTPS};
         size_t more;
-        int r = config_egress_ports(config, ports + 3, &more);
+        int r = config_egress_ports(config, ports + 2, &more);
         if (r < 0)
                 return err_set(e, r, "cannot read SANDBOX_EGRESS_ALLOW: %s", strerror(-r));
-        return jail_enter(EGRESS_ROOT_FD, (uid_t)(config->uid_base + UID_AFTER_SANDBOXES), ports, 3 + more, e);
+        for (size_t i = 0; i < egress->resolver->server_count; i++)
+                ports[2 + more++] = egress->resolver->servers[i].port;
+        return jail_enter(EGRESS_ROOT_FD, (uid_t)(config->uid_base + UID_AFTER_SANDBOXES), ports, 2 + more, e);
 }
 
 static int start(struct egress *egress, struct err *e) {
@@ -120,15 +125,18 @@ static int start(struct egress *egress, struct err *e) {
                 return err_set(e, egress->route_fd, "cannot ask for routes: %s", strerror(-egress->route_fd));
         if ((r = loop_new(&egress->loop)) < 0)
                 return err_set(e, r, "cannot make an event loop: %s", strerror(-r));
-        if ((r = confine(&config, e)) < 0)
+        if ((r = resolver_choose(egress->resolver, config.egress_resolver, RESOLV_CONF, e)) < 0 ||
+            (r = confine(egress, &config, e)) < 0)
                 return r;
+        egress->resolver->loop = egress->loop;
         struct loop_source *orders;
         r = loop_add_fd(egress->loop, EGRESS_ORDERS_FD, EPOLLIN, on_order, egress, &orders);
         return r < 0 ? err_set(e, r, "cannot watch for orders: %s", strerror(-r)) : 0;
 }
 
 int main(void) {
-        static struct egress egress = {.route_fd = -1};
+        static struct resolver resolver = {.questions_max = QUESTIONS_MAX};
+        static struct egress egress = {.route_fd = -1, .resolver = &resolver};
         struct err e;
         log_init("egress", LOG_LEVEL_INFO);
         /* The service stops in order: calls that still run keep their network until sandboxd hangs up. */

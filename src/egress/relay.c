@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "egress/sniff.h"
 
 #define DIAL_LIMIT_NS (10 * NS_PER_S)
 #define IDLE_LIMIT_NS (120 * NS_PER_S)
@@ -43,6 +44,10 @@ struct relay {
         bool connected;
         enum egress_rule rule;
         struct loop_source *timer;
+        uint8_t *start; /* what the room sent first, until the name in it is found; NULL: nothing is kept */
+        size_t start_length;
+        bool sniffed;
+        char claimed[EGRESS_HOST_MAX + 1];
         uint64_t began_ns, moved_ns;
         uint64_t opened_ms;
 };
@@ -82,7 +87,8 @@ static void end(struct relay *relay, enum egress_decision decision, enum egress_
                 close_side(relay, side, reset);
                 free(relay->flows[side].bytes);
         }
-        room_relay_ended(relay->room, relay, &record, "");
+        free(relay->start);
+        room_relay_ended(relay->room, relay, &record, relay->claimed);
         free(relay);
 }
 
@@ -94,6 +100,21 @@ static void break_off(struct relay *relay) {
 }
 
 /* ---- bytes */
+
+/* For the log only. */
+static void look_for_name(struct relay *relay, const uint8_t *bytes, size_t length) {
+        const size_t space = SNIFF_BYTES_MAX - relay->start_length;
+        uint8_t *start = realloc(relay->start, SNIFF_BYTES_MAX);
+        if (start) {
+                relay->start = start;
+                memcpy(start + relay->start_length, bytes, length < space ? length : space);
+                relay->start_length += length < space ? length : space;
+        }
+        if (start && sniff_name(start, relay->start_length, relay->claimed) == SNIFF_MORE)
+                return;
+        relay->sniffed = true;
+        free(TAKE_PTR(relay->start));
+}
 
 enum progress { MOVED, WAITING, BROKEN };
 
@@ -155,6 +176,8 @@ static enum progress pump(struct relay *relay, enum side from) {
                 flow->ended = true;
                 return pass_end_on(relay, from);
         }
+        if (from == ROOM && !relay->sniffed)
+                look_for_name(relay, piece, (size_t)got);
         enum progress progress = send_some(relay, from, piece, (size_t)got, &sent);
         return progress == WAITING ? keep(flow, piece + sent, (size_t)got - sent) : progress;
 }

@@ -11,6 +11,8 @@
 #include "base/cleanup.h"
 #include "base/fdpass.h"
 #include "egress/channel.h"
+#include "egress/lookups.h"
+#include "egress/names.h"
 #include "egress/protocol.h"
 #include "egress/relay.h"
 
@@ -31,10 +33,12 @@ struct room {
         struct listener listeners[FDPASS_MAX];
         size_t listener_count;
         struct channel *channel;
+        struct names *names;
+        struct lookups *lookups;
         struct relay *relays; /* list */
         size_t relay_count;
         struct loop_source *pause; /* while there are no descriptors */
-        struct loop_source *deaf;  /* the api process does not listen any more */
+        struct loop_source *over;  /* in a moment it has no network any more */
 };
 
 struct egress *room_egress(struct room *room) {
@@ -51,13 +55,14 @@ static void close_listeners(struct room *room) {
                 close_fd(&room->listeners[i].fd);
         }
         room->listener_count = 0;
+        lookups_end(&room->lookups);
 }
 
 /* ---- what is told */
 
 /* One is kept for telling that the limit was reached. */
 static bool may_do_one_more(const struct room *room) {
-        return channel_left(room->channel) > room->relay_count + 1;
+        return channel_left(room->channel) > room->relay_count + names_count(room->names) + 1;
 }
 
 static void reach_limit(struct room *room) {
@@ -80,7 +85,33 @@ static void tell_refused(struct room *room, const struct address *to, enum egres
                 .opened_ms = (uint64_t)clock_wall_ms(),
         };
         memcpy(record.address, to->bytes, sizeof(record.address));
-        channel_tell(room->channel, &record, "");
+        channel_tell(room->channel, &record, names_of(room->names, to, ""));
+}
+
+static void on_over(void *data) {
+        struct room *room = data;
+        room->over = NULL;
+        if (channel_left(room->channel) > 0)
+                reach_limit(room);
+        else {
+                close_listeners(room);
+                while (room->relays)
+                        relay_finish(room->relays);
+        }
+}
+
+/* A moment later, as this is called in the middle of something. */
+static void end_soon(void *data) {
+        struct room *room = data;
+        if (!room->over)
+                loop_add_timer(room->egress->loop, 0, on_over, room, &room->over);
+}
+
+static bool may_look_up(void *data) {
+        if (may_do_one_more(data))
+                return true;
+        end_soon(data);
+        return false;
 }
 
 /* ---- connections */
@@ -95,7 +126,8 @@ void room_relay_began(struct room *room, struct relay *relay) {
         room->egress->connections++;
 }
 
-void room_relay_ended(struct room *room, struct relay *relay, const struct egress_record *record, const char *host) {
+void room_relay_ended(struct room *room, struct relay *relay, const struct egress_record *record, const char *claimed) {
+        const struct address address = address_of_bytes(record->address, record->family == 4 ? 4 : 16, record->port);
         const struct relay_link *link = relay_link(relay);
         if (link->next)
                 relay_link(link->next)->previous = link->previous;
@@ -105,7 +137,12 @@ void room_relay_ended(struct room *room, struct relay *relay, const struct egres
                 room->relays = link->next;
         room->relay_count--;
         room->egress->connections--;
-        channel_tell(room->channel, record, host);
+        channel_tell(room->channel, record, names_of(room->names, &address, claimed));
+}
+
+static void tell_name(void *data, const struct egress_record *record, const char *name) {
+        struct room *room = data;
+        channel_tell(room->channel, record, name);
 }
 
 /* ---- listeners */
@@ -145,7 +182,10 @@ static void take_connection(struct room *room, int fd) {
                 tell_refused(room, &to, EGRESS_RULE_LIMIT);
                 return;
         }
-        relay_start(room, fd, &to);
+        if (to.port == EGRESS_PORT_NAMES)
+                lookups_serve_connection(room->lookups, fd);
+        else
+                relay_start(room, fd, &to);
 }
 
 static void on_accept(void *data, int fd, uint32_t events) {
@@ -178,10 +218,8 @@ static int add_listener(struct room *room, int fd) {
                 close(fd);
                 return -EINVAL;
         }
-        if (type != SOCK_STREAM) {
-                close(fd); /* lookups are refused by the room's kernel */
-                return 0;
-        }
+        if (type != SOCK_STREAM)
+                return lookups_serve_datagrams(room->lookups, fd);
         listener->port = address.port;
         int r = loop_add_fd(room->egress->loop, fd, EPOLLIN, on_accept, room, &listener->source);
         if (r < 0)
@@ -208,20 +246,6 @@ static void on_listeners(void *data, int fd, uint32_t events) {
 
 /* ---- life */
 
-static void on_deaf(void *data) {
-        struct room *room = data;
-        room->deaf = NULL;
-        while (room->relays)
-                relay_finish(room->relays);
-}
-
-/* A moment later, as this may be called by a connection that is about to end. */
-static void on_channel_gone(void *data) {
-        struct room *room = data;
-        close_listeners(room);
-        loop_add_timer(room->egress->loop, 0, on_deaf, room, &room->deaf);
-}
-
 int room_attach(struct egress *egress, uint64_t number, int listeners_fd, int channel_fd) {
         struct room *room = malloc(sizeof(*room));
         if (!room) {
@@ -230,13 +254,17 @@ int room_attach(struct egress *egress, uint64_t number, int listeners_fd, int ch
                 return -ENOMEM;
         }
         *room = (struct room){.egress = egress, .number = number, .listeners_fd = listeners_fd};
-        int r = channel_new(egress->loop, channel_fd, on_channel_gone, room, &room->channel);
+        room->names = names_new(tell_name, room);
+        room->lookups = room->names ? lookups_new(egress, room->names, may_look_up, room) : NULL;
+        int r = room->lookups ? channel_new(egress->loop, channel_fd, end_soon, room, &room->channel) : -ENOMEM;
         if (r < 0)
                 close(channel_fd);
         else
                 r = loop_add_fd(egress->loop, listeners_fd, EPOLLIN, on_listeners, room, &room->listeners_source);
         if (r < 0) {
                 channel_end(&room->channel);
+                lookups_end(&room->lookups);
+                names_end(&room->names);
                 close(listeners_fd);
                 free(room);
                 return r;
@@ -255,7 +283,8 @@ void room_detach(struct egress *egress, uint64_t number) {
                 close_listeners(room);
                 while (room->relays)
                         relay_finish(room->relays);
-                loop_remove(egress->loop, &room->deaf);
+                names_end(&room->names);
+                loop_remove(egress->loop, &room->over);
                 channel_end(&room->channel);
                 free(room);
                 return;

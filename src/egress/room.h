@@ -22,4 +22,5 @@ struct egress *room_egress(struct room *room);
 
 /* A connection begins and ends; in between it is in the room's list, by way of relay_link(). */
 void room_relay_began(struct room *room, struct relay *relay);
-void room_relay_ended(struct room *room, struct relay *relay, const struct egress_record *record, const char *host);
+/* `claimed` is the name that it said of itself, or "". */
+void room_relay_ended(struct room *room, struct relay *relay, const struct egress_record *record, const char *claimed);

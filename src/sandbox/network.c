@@ -106,15 +106,24 @@ static int bind_all(int fd, bool ipv6, uint16_t port) {
         return bind(fd, (const struct sockaddr *)&any6, sizeof(any6));
 }
 
-static int make_listener(bool ipv6, int type, uint16_t port) {
+/*
+ * A lookup is answered from the address that was asked, which each datagram then says. For IPv6 the kernel wants such an
+ * address to be an interface's, not just a route's, unless it is told otherwise.
+ */
+static int answer_from_anywhere(int fd, bool ipv6) {
         const int yes = 1;
+        if (!ipv6)
+                return setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &yes, sizeof(yes));
+        if (setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &yes, sizeof(yes)) < 0)
+                return -1;
+        return setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &yes, sizeof(yes));
+}
+
+static int make_listener(bool ipv6, int type, uint16_t port) {
         CLEANUP_CLOSE int fd = socket(ipv6 ? AF_INET6 : AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0 || bind_all(fd, ipv6, port) < 0)
                 return -errno;
-        /* A lookup is answered from the address that was asked, which each datagram then says. */
-        int r = type == SOCK_STREAM ? listen(fd, BACKLOG)
-                : ipv6              ? setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &yes, sizeof(yes))
-                                    : setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &yes, sizeof(yes));
+        int r = type == SOCK_STREAM ? listen(fd, BACKLOG) : answer_from_anywhere(fd, ipv6);
         return r < 0 ? -errno : take_fd(&fd);
 }
 

@@ -112,17 +112,18 @@ class Room:
 
 
 class Egress:
-    def __init__(self, resolver="", allow="", deny="", on=True):
+    def __init__(self, host_command, resolver="", allow="", deny="", on=True):
+        """``host_command`` makes a command one that runs on the host of the tests' world."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.orders, self.last_number = ours, 0
+        self.orders, self.last_number, self.ended = ours, 0, False
         self.folder = tempfile.TemporaryDirectory()
         self.log = tempfile.TemporaryFile()
-        environment = {"SANDBOX_UID_BASE": str(UID_BASE), "SANDBOX_EGRESS": "on" if on else "off",
+        environment = {"PATH": os.environ["PATH"], "SANDBOX_UID_BASE": str(UID_BASE), "SANDBOX_EGRESS": "on" if on else "off",
                        "SANDBOX_EGRESS_ALLOW": allow, "SANDBOX_EGRESS_DENY": deny, "SANDBOX_EGRESS_RESOLVER": resolver}
         root = os.open(self.folder.name, os.O_PATH | os.O_DIRECTORY)
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 200) for fd in (theirs.fileno(), root)]
         start = f'exec "{BUILD}/sandboxd-egress" 3<&{high[0]} 4<&{high[1]}'
-        self.process = subprocess.Popen(["bash", "-c", start], env=environment, stderr=self.log, pass_fds=high)
+        self.process = subprocess.Popen(host_command("bash", "-c", start), env=environment, stderr=self.log, pass_fds=high)
         theirs.close()
         for fd in (root, *high):
             os.close(fd)
@@ -142,6 +143,7 @@ class Egress:
     def stop(self, seconds=10):
         """Hangs up, as the spawner's end does, and returns the exit status."""
         self.orders.close()
+        self.ended = True
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
