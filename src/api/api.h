@@ -26,6 +26,7 @@ struct store;
 
 struct api {
         const struct config *config;
+        struct config *settings; /* the same, for settings.c alone */
         struct loop *loop;
         struct metrics *metrics;
         struct activity *activity; /* of the last hour */

@@ -20,6 +20,7 @@
 struct auth {
         struct api *api;
         struct ratelimit *limit; /* NULL: off */
+        int64_t rate;            /* that it was made for */
 };
 
 int auth_new(struct api *api, struct auth **ret) {
@@ -28,14 +29,25 @@ int auth_new(struct api *api, struct auth **ret) {
         if (!auth)
                 return -ENOMEM;
         auth->api = api;
-        if (api->config->rate_limit > 0)
-                r = ratelimit_new(api->config->rate_limit, &auth->limit);
+        auth->rate = api->config->rate_limit;
+        if (auth->rate > 0)
+                r = ratelimit_new(auth->rate, &auth->limit);
         if (r < 0) {
                 free(auth);
                 return r;
         }
         *ret = auth;
         return 0;
+}
+
+void auth_set_rate(struct auth *auth) {
+        struct ratelimit *limit = NULL;
+        int64_t rate = auth->api->config->rate_limit;
+        if (rate == auth->rate || (rate > 0 && ratelimit_new(rate, &limit) < 0))
+                return;
+        ratelimit_free(auth->limit);
+        auth->limit = limit;
+        auth->rate = rate;
 }
 
 void auth_free(struct auth *auth) {

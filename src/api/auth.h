@@ -14,6 +14,8 @@ struct auth;
 struct store_key;
 
 int auth_new(struct api *api, struct auth **ret);
+/* Counts anew if SANDBOX_RATE_LIMIT has changed. */
+void auth_set_rate(struct auth *auth);
 void auth_free(struct auth *auth);
 
 /*

@@ -306,6 +306,16 @@ static void set_limits(struct engine *engine) {
                                            });
 }
 
+void engine_set_limits(struct engine *engine) {
+        const struct config *config = engine->api->config;
+        engine->pool.settings.target = (uint32_t)config->warm_pool;
+        engine->pool.settings.total_max = engine->sandboxes_max;
+        engine->admission.settings.running_max = (uint32_t)config->max_concurrent;
+        engine->admission.settings.queue_max = (uint32_t)config->queue_max;
+        engine->admission.settings.wait_max_ns = (uint64_t)config->queue_timeout_s * NS_PER_S;
+        engine_pump(engine);
+}
+
 int engine_new(struct api *api, int spawner_fd, struct engine **ret) {
         struct engine *engine = calloc(1, sizeof(*engine));
         if (!engine) {

@@ -30,6 +30,9 @@ json_t *engine_status(const struct engine *engine);
 /* Sets the gauges of metrics.h to what is true now; called before /metrics is written. */
 void engine_update_metrics(struct engine *engine);
 
+/* Counts by the settings as they are now: pool, places, queue. */
+void engine_set_limits(struct engine *engine);
+
 /* No new runs from now on (they get 503); retires what is parked; calls `done` once when no run is left. */
 void engine_drain(struct engine *engine, void (*done)(void *data), void *data);
 

@@ -11,6 +11,7 @@
 #include "api/api.h"
 #include "api/engine_private.h"
 #include "api/metrics.h"
+#include "api/settings.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "sandbox/steps.h"
@@ -95,6 +96,12 @@ static void on_template(void *data, const struct spawn_template_news *news) {
 }
 
 /* Only a session rests. */
+static void on_settings(void *data, uint32_t max_sandboxes, int fd) {
+        struct engine *engine = data;
+        engine->sandboxes_max = max_sandboxes;
+        settings_take(engine->api, fd);
+}
+
 static void on_lost(void *data, const char *why) {
         struct engine *engine = data;
         api_quit(engine->api, EXIT_FAILURE, why);
@@ -107,5 +114,6 @@ const struct spawn_handler engine_spawn_handler = {
         .on_exited = on_exited,
         .on_template = on_template,
         .on_rested = engine_sessions_rested,
+        .on_settings = on_settings,
         .on_lost = on_lost,
 };

@@ -231,7 +231,7 @@ int main(void) {
         struct err e = {.code = 0};
         struct config config = {.listen = NULL};
         struct opened opened = {.listen_fd = -1};
-        struct api api = {.config = &config, .started_ns = clock_now_ns()};
+        struct api api = {.config = &config, .settings = &config, .started_ns = clock_now_ns()};
         char address[LISTEN_TEXT_BYTES];
 
         log_init("api", LOG_LEVEL_INFO);

@@ -76,6 +76,11 @@ static int apply(struct config *config, struct sources *sources, size_t i, struc
                 if (r < 0)
                         return r;
         }
+        if (setting->secret && !config_is_given(plain)) {
+                int r = config_find_credential(setting->name, plain, e);
+                if (r < 0)
+                        return r;
+        }
         if (!config_is_given(plain))
                 return apply_default(setting, target, e);
         return setting->parse ? apply_text(setting, plain, target, e) : apply_number(setting, plain, target, e);
@@ -105,9 +110,13 @@ static int check_whole(struct config *config, struct err *e) {
                                      ", more than SANDBOX_OUTPUT_MAX_BYTES (%" PRId64
                                      "); lower the first or raise the second",
                                      config->output_keep_bytes, config->output_max_bytes);
+        config_derive(config);
+        return check_egress_ports(config, e);
+}
+
+void config_derive(struct config *config) {
         config->execute_timeout_s =
                 config->execute_max_timeout_s < DEFAULT_TIMEOUT_S ? config->execute_max_timeout_s : DEFAULT_TIMEOUT_S;
-        return check_egress_ports(config, e);
 }
 
 static int load(struct config *config, struct sources *sources, struct err *e) {

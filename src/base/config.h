@@ -64,6 +64,9 @@ int config_load(struct config *config, struct err *e);
 /* Frees everything and overwrites the secrets; harmless on a zeroed struct, and twice. */
 void config_deinit(struct config *config);
 
+/* What follows from other settings; config_load does it. */
+void config_derive(struct config *config);
+
 /* The setting log_level as log_init() takes it. */
 enum log_level config_log_level(const struct config *config);
 
@@ -83,3 +86,5 @@ enum config_console config_console(const struct config *config);
  * and does not depend on the machine: docs/configuration.md is this text.
  */
 void config_print_help(FILE *out);
+/* What `--sample-config` prints: a configuration file in which every setting stands as a comment, with its default. */
+void config_print_sample(FILE *out);

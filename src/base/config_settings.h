@@ -28,6 +28,7 @@ struct setting {
         int64_t (*compute_number)(void); /* takes the place of `initial` where the machine decides */
         const char *initial_text;        /* of a text */
         int (*compute_text)(char **ret); /* takes the place of `initial_text` */
+        bool reload;                     /* can change while the service runs (SIGHUP) */
         bool secret;                     /* never shown in a message, and NAME_FILE may name a file that holds it */
         const char *unit;                /* of a number, plural */
         const char *allowed;             /* of a text: completes "allowed is ..." */

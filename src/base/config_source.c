@@ -7,8 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/config_settings.h"
@@ -323,4 +326,20 @@ int config_follow_file(const struct given *file, struct given *plain, struct err
                 return err_set(e, -EINVAL, "%s names %s, which is empty", file->where, path);
         config_given_deinit(plain);
         return give(plain, strdup(content), file->base, e, "%s", file->where);
+}
+
+/* systemd.exec(5): CREDENTIALS_DIRECTORY holds a file for each, which is named as LoadCredential= has it. */
+int config_find_credential(const char *name, struct given *plain, struct err *e) {
+        const char *folder = getenv("CREDENTIALS_DIRECTORY");
+        char path[4096];
+        if (!folder || folder[0] != '/')
+                return 0;
+        int used = snprintf(path, sizeof(path), "%s/", folder);
+        for (; *name && used < (int)sizeof(path) - 1; name++)
+                path[used++] = (char)tolower((unsigned char)*name);
+        path[used] = '\0';
+        if (access(path, F_OK) < 0)
+                return 0;
+        struct given file = {.value = path, .where = path, .base = (char *)(uintptr_t)folder};
+        return config_follow_file(&file, plain, e);
 }

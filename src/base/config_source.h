@@ -30,6 +30,8 @@ bool config_is_given(const struct given *given);
 
 /* Follows NAME_FILE: the content of the file that `file` names becomes the value of `plain`. */
 int config_follow_file(const struct given *file, struct given *plain, struct err *e);
+/* Looks for a secret that was given in no other way among systemd's credentials. 0 also if it is not there. */
+int config_find_credential(const char *name, struct given *plain, struct err *e);
 void config_given_deinit(struct given *given);
 
 #define CONFIG_SHOWN_BYTES 84

@@ -102,6 +102,13 @@ int expiry_new(struct api *api, struct expiry **ret) {
         return 0;
 }
 
+void expiry_set_interval(struct expiry *expiry) {
+        if (expiry->under_way > 0)
+                return;
+        loop_remove(expiry->api->loop, &expiry->timer);
+        look_again(expiry, LOOK_MIN_NS);
+}
+
 void expiry_free(struct expiry *expiry) {
         if (!expiry)
                 return;

@@ -10,5 +10,7 @@ struct api;
 struct expiry;
 
 int expiry_new(struct api *api, struct expiry **ret);
+/* The time after which they end has changed: looks again soon. */
+void expiry_set_interval(struct expiry *expiry);
 /* After the store is closed: it calls back what was under way. NULL-safe. */
 void expiry_free(struct expiry *expiry);

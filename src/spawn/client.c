@@ -44,11 +44,13 @@ static void lose(struct spawn_client *client, const char *why) {
 
 /* May so many descriptors come with this type? */
 static bool descriptors_fit(uint32_t type, size_t count) {
-        return type == SPAWN_READY ? count >= SPAWN_RENEWED_FDS && count <= SPAWN_READY_FDS : count == 0;
+        if (type == SPAWN_READY)
+                return count >= SPAWN_RENEWED_FDS && count <= SPAWN_READY_FDS;
+        return count == (type == SPAWN_SETTINGS ? 1 : 0);
 }
 
 static bool is_news(uint32_t type) {
-        return type >= SPAWN_HELLO && type <= SPAWN_IMAGE;
+        return type >= SPAWN_HELLO && type <= SPAWN_SETTINGS;
 }
 
 static const char *check(const struct spawn_client *client, const struct spawn_message *message, size_t fd_count) {
@@ -114,6 +116,11 @@ static void dispatch(struct spawn_client *client, const struct spawn_message *me
         case SPAWN_IMAGE:
                 if (handler->on_image) /* who makes no calls needs none */
                         handler->on_image(client->data, message->image, message->image_bytes);
+                break;
+        case SPAWN_SETTINGS:
+                if (handler->on_settings)
+                        handler->on_settings(client->data, message->max_sandboxes, fds[0]);
+                close(fds[0]);
                 break;
         }
 }

@@ -49,6 +49,8 @@ struct spawn_handler {
         void (*on_rested)(void *data, struct sandbox_id sandbox, uint64_t cpu_us, uint64_t memory_peak);
         /* An image is on the disk, from an earlier run of the service; comes once for each, after on_hello. */
         void (*on_image)(void *data, struct sandbox_id image, uint64_t bytes);
+        /* The operator has changed settings: `fd` holds a struct config_numbers, and stays the client's. May be NULL. */
+        void (*on_settings)(void *data, uint32_t max_sandboxes, int fd);
         /* The spawner is gone or talks nonsense. Called once; nothing is called after it. */
         void (*on_lost)(void *data, const char *why);
 };

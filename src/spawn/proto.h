@@ -70,6 +70,8 @@ enum spawn_type {
         SPAWN_TEMPLATE,      /* template_state, template_generation: news of the fork server */
         SPAWN_RESTED,        /* sandbox; cpu_us of the call, memory_peak: answers REST */
         SPAWN_IMAGE,         /* image; image_bytes: it is on the disk. Once for each, after HELLO */
+        SPAWN_SETTINGS,      /* max_sandboxes; beside it a sealed memory file, struct config_numbers: the operator has
+                                changed settings */
 };
 
 enum spawn_claim_flags {

@@ -153,7 +153,8 @@ static int start(struct spawner *spawner, struct err *e) {
 
         if ((r = loop_add_signal(spawner->loop, SIGCHLD, reap_on_signal, spawner)) < 0 ||
             (r = loop_add_signal(spawner->loop, SIGTERM, on_stop_signal, spawner)) < 0 ||
-            (r = loop_add_signal(spawner->loop, SIGINT, on_stop_signal, spawner)) < 0)
+            (r = loop_add_signal(spawner->loop, SIGINT, on_stop_signal, spawner)) < 0 ||
+            (r = loop_add_signal(spawner->loop, SIGHUP, reload_on_signal, spawner)) < 0)
                 return err_set(e, r, "cannot watch signals: %s", strerror(-r));
         if ((r = service_start(spawner, e)) < 0 || (r = outer_start(spawner, e)) < 0 ||
             (r = egress_start(spawner, e)) < 0)
@@ -162,7 +163,7 @@ static int start(struct spawner *spawner, struct err *e) {
         return 0;
 }
 
-static void enough_of_everything(struct spawner *spawner) {
+void spawner_allow_sandboxes(struct spawner *spawner) {
         const struct config *config = &spawner->config;
         spawner->sandbox_max =
                 (uint32_t)(config->max_concurrent + config->warm_pool + config->max_sessions + SPARE_SANDBOXES);
@@ -171,16 +172,18 @@ static void enough_of_everything(struct spawner *spawner) {
 static const struct option options[] = {
         {"help", no_argument, NULL, 'h'},
         {"help-config", no_argument, NULL, 'c'},
+        {"sample-config", no_argument, NULL, 's'},
         {"check-config", no_argument, NULL, 'k'},
         {"version", no_argument, NULL, 'v'},
         {NULL, 0, NULL, 0},
 };
 
 static void print_help(void) {
-        puts("usage: sandboxd [--help-config | --check-config | --version]\n\n"
+        puts("usage: sandboxd [--help-config | --sample-config | --check-config | --version]\n\n"
              "Runs the Code Sandbox in the foreground, as root. Settings come from the environment and from the file "
              "named\n"
-             "by SANDBOX_CONFIG_FILE; --help-config lists them all, --check-config checks them and ends.");
+             "by SANDBOX_CONFIG_FILE; --help-config lists them all, --sample-config prints a file to begin with,\n"
+             "--check-config checks them and ends. SIGHUP reads them again.");
 }
 
 /* 1: done, end now. */
@@ -192,6 +195,9 @@ static int take_options(int argc, char **argv) {
                         return 1;
                 case 'c':
                         config_print_help(stdout);
+                        return 1;
+                case 's':
+                        config_print_sample(stdout);
                         return 1;
                 case 'v':
                         puts("sandboxd " PRODUCT_VERSION);
@@ -227,7 +233,7 @@ int main(int argc, char **argv) {
         }
         reset_signals();
         raise_limits();
-        enough_of_everything(&spawner);
+        spawner_allow_sandboxes(&spawner);
         int r = start(&spawner, &e);
         if (r >= 0)
                 r = loop_run(spawner.loop);

@@ -70,6 +70,12 @@ struct spawner {
 /* main.c: ends the service; the first reason wins. */
 void spawner_stop(struct spawner *spawner, int exit_code);
 
+/* main.c: how many sandboxes the settings ask for. */
+void spawner_allow_sandboxes(struct spawner *spawner);
+
+/* reload.c: SIGHUP. */
+void reload_on_signal(void *data, int signal_number);
+
 /* paths.c: where the parts of the product are, from /proc/self/exe. 0 or negative errno. */
 int paths_find(struct spawner *spawner, struct err *e);
 int paths_open_part(const struct spawner *spawner, const char *name, char *ret_path, size_t size);

@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/config.h"
+#include "base/config_reload.h"
 #include "base/config_settings.h"
 #include "base/config_values.h"
 
@@ -386,6 +387,112 @@ static void test_secret_from_a_file(void **state) {
         refused("SANDBOX_ADMIN_KEY_FILE", scratch, "Is a directory");
 }
 
+static void test_secret_from_a_credential(void **state) {
+        struct config config;
+        char path[64];
+        (void)state;
+        snprintf(path, sizeof(path), "%s/admin_key", scratch);
+        setenv("CREDENTIALS_DIRECTORY", scratch, 1);
+        load(&config); /* there is none */
+        assert_string_equal(config.admin_key, "");
+        config_deinit(&config);
+        write_bytes("admin_key", "0123456789abcdef\n", 17);
+        load(&config);
+        assert_string_equal(config.admin_key, "0123456789abcdef");
+        config_deinit(&config);
+        setenv("SANDBOX_ADMIN_KEY", "fedcba9876543210", 1);
+        load(&config);
+        assert_string_equal(config.admin_key, "fedcba9876543210");
+        config_deinit(&config);
+        setenv("SANDBOX_ADMIN_KEY", "", 1);
+        write_bytes("admin_key", "short", 5);
+        refused(path, "5 characters");
+        unlink(path);
+}
+
+/* ---- changes while it runs */
+
+static char told[1024];
+
+static void note_change(void *data, const char *name, int64_t from, int64_t to) {
+        size_t used = strlen(told);
+        (void)data;
+        snprintf(told + used, sizeof(told) - used, "%s %lld %lld;", name, (long long)from, (long long)to);
+}
+
+static void note_pending(void *data, const char *name) {
+        size_t used = strlen(told);
+        (void)data;
+        snprintf(told + used, sizeof(told) - used, "%s;", name);
+}
+
+static void test_what_can_change_and_what_waits(void **state) {
+        struct config config, fresh;
+        struct config_numbers numbers;
+        (void)state;
+        assert_in_range(config_settings_count, 1, CONFIG_NUMBERS);
+        use_file("warm_pool = 3\nadmin_key = 0123456789abcdef\n");
+        load(&config);
+        use_file("warm_pool = 5\nlog_level = debug\nlisten = 127.0.0.1:9\nadmin_key = fedcba9876543210\n"
+                 "execute_max_timeout_s = 7\nuid_base = 100000\n");
+        load(&fresh);
+        told[0] = '\0';
+        config_each_pending(&config, &fresh, note_pending, NULL);
+        assert_string_equal(told, "SANDBOX_LISTEN;SANDBOX_UID_BASE;");
+        config_numbers_of(&fresh, &numbers);
+        told[0] = '\0';
+        assert_int_equal(config_numbers_take(&config, &numbers, note_change, NULL), 0);
+        assert_string_equal(told, "SANDBOX_WARM_POOL 3 5;SANDBOX_EXECUTE_MAX_TIMEOUT_S 60 7;SANDBOX_LOG_LEVEL 1 0;");
+        assert_int_equal(config.warm_pool, 5);
+        assert_int_equal(config.execute_timeout_s, 7);
+        assert_int_equal(config_log_level(&config), LOG_LEVEL_DEBUG);
+        assert_string_equal(config.listen, "127.0.0.1:8080");
+        assert_string_equal(config.admin_key, "0123456789abcdef");
+        assert_int_equal(config.uid_base, 1900000000);
+        told[0] = '\0';
+        assert_int_equal(config_numbers_take(&config, &numbers, note_change, NULL), 0);
+        assert_string_equal(told, "");
+        memset(&numbers, 0xff, sizeof(numbers)); /* from who knows where: all or nothing */
+        assert_int_equal(config_numbers_take(&config, &numbers, note_change, NULL), -EINVAL);
+        assert_string_equal(told, "");
+        config_deinit(&config);
+        config_deinit(&fresh);
+}
+
+/* The sample is a file that says what holds without it, also with every line in force that has a value. */
+static void test_the_sample(void **state) {
+        static char page[65536];
+        struct config plain, sampled;
+        char *text = NULL;
+        size_t length;
+        (void)state;
+        FILE *out = open_memstream(&text, &length);
+        config_print_sample(out);
+        fclose(out);
+        CLEANUP_FCLOSE FILE *file = fopen(SOURCE_ROOT "/packaging/sandboxd.conf", "r");
+        assert_non_null(file);
+        page[fread(page, 1, sizeof(page) - 1, file)] = '\0';
+        assert_string_equal(page, text); /* sandboxd --sample-config > packaging/sandboxd.conf makes it anew */
+        load(&plain);
+        use_file(text);
+        load(&sampled);
+        config_deinit(&sampled);
+        for (char *line = text; *line; line += strcspn(line, "\n") + 1) {
+                assert_in_range(strcspn(line, "\n"), 0, 120);
+                if (line[0] == '#' && line[1] >= 'a' && line[1] <= 'z')
+                        line[0] = ' ';
+        }
+        use_file(text);
+        load(&sampled);
+        assert_string_equal(sampled.listen, plain.listen);
+        assert_int_equal(sampled.warm_pool, plain.warm_pool);
+        assert_int_equal(sampled.quota_bytes, plain.quota_bytes);
+        assert_string_equal(sampled.console, plain.console);
+        config_deinit(&sampled);
+        config_deinit(&plain);
+        free(text);
+}
+
 static void test_configuration_file(void **state) {
         struct config config;
         char expected[64];
@@ -511,6 +618,9 @@ int main(void) {
                 cmocka_unit_test_setup(test_words, start),
                 cmocka_unit_test_setup(test_secrets_are_not_shown, start),
                 cmocka_unit_test_setup(test_secret_from_a_file, start),
+                cmocka_unit_test_setup(test_secret_from_a_credential, start),
+                cmocka_unit_test_setup(test_what_can_change_and_what_waits, start),
+                cmocka_unit_test_setup(test_the_sample, start),
                 cmocka_unit_test_setup(test_configuration_file, start),
                 cmocka_unit_test_setup(test_refusals_of_the_configuration_file, start),
                 cmocka_unit_test_setup(test_settings_that_contradict_each_other, start),

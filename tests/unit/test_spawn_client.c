@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@ struct fixture {
         struct loop *loop;
         struct spawn_client *client;
         int spawner; /* the other end */
-        unsigned hellos, readies, failures, exits, templates, rests, images, losses;
+        unsigned hellos, readies, failures, exits, templates, rests, images, losses, settings;
         uint32_t max_sandboxes;
         uint64_t request;
         int fds[SPAWN_READY_FDS];
@@ -80,6 +81,15 @@ static void on_image(void *data, struct sandbox_id image, uint64_t bytes) {
         assert_int_equal(bytes, 4096);
 }
 
+static void on_settings(void *data, uint32_t max_sandboxes, int fd) {
+        struct fixture *f = data;
+        char text[8] = "";
+        assert_int_equal(max_sandboxes, 12);
+        assert_int_equal(pread(fd, text, sizeof(text) - 1, 0), 5);
+        assert_string_equal(text, "hello");
+        f->settings++;
+}
+
 static void on_lost(void *data, const char *why) {
         struct fixture *f = data;
         f->losses++;
@@ -87,7 +97,7 @@ static void on_lost(void *data, const char *why) {
 }
 
 static const struct spawn_handler handler = {on_hello,  on_ready,    on_failed, on_exited,
-                                             on_template, on_rested, on_image,  on_lost};
+                                             on_template, on_rested, on_image,  on_settings, on_lost};
 
 static void stop_loop(void *data) {
         loop_quit(data, 0);
@@ -304,6 +314,23 @@ static unsigned open_descriptors(void) {
         return count;
 }
 
+static void changed_settings_come_with_a_file(void **state) {
+        struct fixture *f = *state;
+        greet(f);
+        unsigned before = open_descriptors();
+        int fd = memfd_create("test", MFD_CLOEXEC);
+        assert_int_equal(write(fd, "hello", 5), 5);
+        tell(f, (struct spawn_message){.type = SPAWN_SETTINGS, .max_sandboxes = 12}, &fd, 1);
+        close(fd);
+        turn(f);
+        assert_int_equal(f->settings, 1);
+        assert_int_equal(f->losses, 0);
+        assert_int_equal(open_descriptors(), before);
+        tell(f, (struct spawn_message){.type = SPAWN_SETTINGS, .max_sandboxes = 12}, NULL, 0);
+        turn(f);
+        assert_int_equal(f->losses, 1);
+}
+
 static void an_image_is_named(void **state) {
         struct fixture *f = *state;
         greet(f);
@@ -401,6 +428,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(keeps_what_the_socket_does_not_take, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_spawner_that_does_not_read_is_lost, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_spawner_that_ends_is_lost, setup, teardown),
+                cmocka_unit_test_setup_teardown(changed_settings_come_with_a_file, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_image_is_named, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_call_and_the_end_of_an_image_are_asked_for, setup, teardown),
                 cmocka_unit_test(whatever_is_not_in_the_protocol_is_the_end),
