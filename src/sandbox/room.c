@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -137,9 +138,24 @@ static int mount_tools(void *data) {
         return r < 0 ? r : mount_attach(tools, plan->root_fd, "opt/sandbox");
 }
 
+/* Images leave the names of the host itself to whoever runs them. One without the file keeps to what it has. */
+static int name_own_host(const struct room_plan *plan) {
+        char path[256];
+        CLEANUP_CLOSE int place = mount_open_beneath(plan->root_fd, "etc/hosts", 0);
+        if (place < 0)
+                return 0;
+        snprintf(path, sizeof(path), "%s/hosts", plan->tools);
+        CLEANUP_CLOSE int hosts = mount_clone(AT_FDCWD, path);
+        if (hosts < 0)
+                return hosts;
+        int r = mount_set(hosts, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, 0);
+        return r < 0 ? r : mount_attach(hosts, plan->root_fd, "etc/hosts");
+}
+
 static int open_network(void *data) {
         const struct room_plan *plan = data;
-        return network_open(plan->egress_fd, plan->ports, plan->port_count);
+        int r = network_open(plan->egress_fd, plan->ports, plan->port_count);
+        return r < 0 ? r : name_own_host(plan);
 }
 
 static int change_root(void *data) {
@@ -175,8 +191,8 @@ static const struct step snippet_steps[] = {
 
 static const struct step call_steps[] = {
         {STEP_CGROUP, await_cgroup},     {STEP_CGROUP_NS, own_cgroup_namespace},
-        {STEP_IDENTITY, become_nonroot}, {STEP_NETWORK, open_network},
-        {STEP_ROOT, mount_image},        {STEP_PROC, mount_proc},
+        {STEP_IDENTITY, become_nonroot}, {STEP_ROOT, mount_image},
+        {STEP_NETWORK, open_network},    {STEP_PROC, mount_proc},
         {STEP_DEV, make_dev},            {STEP_WORKDIR, mount_workdir},
         {STEP_SCRATCH, mount_scratch},   {STEP_TOOLS, mount_tools},
         {STEP_PIVOT, change_root},       {STEP_HOSTNAME, set_hostname},

@@ -2,9 +2,9 @@
  * Makes the main process of a room that executes a program of its own, cold, rather than being a copy of the template.
  *
  * Runs in a short-lived child of the spawner, the starter: it clones the future process into the room's PID namespace
- * (as the spawner's child: CLONE_PARENT), hands its pidfd over, and ends. The clone waits for its cgroup, walks into the
- * room (sandbox/walk_in.c), where it loses every privilege and every descriptor but its own, and executes. Until then
- * the room holds nothing but this project's init, and nothing of the image has been looked at.
+ * (as the spawner's child: CLONE_PARENT), hands its pidfd over, and ends. The clone waits for its cgroup, walks into
+ * the room (sandbox/walk_in.c), where it loses every privilege and every descriptor but its own, and executes. Until
+ * then the room holds nothing but this project's init, and no program of the image has run.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-"""An agent's image as an import makes it, for tests that have no import: the product image's Python, and an agent's files."""
+"""An agent's image as an import makes it, for tests without one: the product image's Python, and an agent's files."""
 
 import os
 import pathlib

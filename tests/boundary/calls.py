@@ -23,6 +23,7 @@ IMAGE_NAME = f"{IMAGE[0]:016x}{IMAGE[1]:016x}.erofs"
 HERE = pathlib.Path(__file__).resolve().parent
 FILES = {
     "/app/tools.py": (HERE / "agent" / "tools.py").read_text(),
+    "/etc/hosts": "",
     "/app/broken.py": "1 +",
     "/agent/orders.py": (HERE / "agent" / "orders.py").read_text(),
     "/agent/parts/shipping.py": "from code_sandbox import tool\n\n@tool\ndef ship() -> None:\n    'Ships.'\n",
@@ -37,7 +38,8 @@ def start_spawner(folder: pathlib.Path, **settings: str) -> Spawner:
     files = FILES | {f"/agent/code_sandbox/{file.name}": file.read_text() for file in package.glob("*.py")}
     agent_image.make(folder, folder / "data" / "images" / IMAGE_NAME, files)
     # In a network of its own, without a route out: whatever a call tries, and whatever is wrong, reaches nobody.
-    spawner = Spawner(folder, ("unshare", "--net"), **{"SANDBOX_WARM_POOL": "0", "SANDBOX_MAX_CONCURRENT": "20", **settings})
+    settings = {"SANDBOX_WARM_POOL": "0", "SANDBOX_MAX_CONCURRENT": "20", **settings}
+    spawner = Spawner(folder, ("unshare", "--net"), **settings)
     spawner.receive(boundary.HELLO)
     return spawner
 
@@ -52,6 +54,7 @@ class Room:
     stderr: int
     work: int
     egress: int
+    request: int = 0
 
     def close(self) -> None:
         self.claim.close()
@@ -61,7 +64,8 @@ class Room:
     def send(self, request: dict, stdin: int | None = None) -> None:
         body = json.dumps(request).encode()
         with open(os.devnull, "rb") as null:
-            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [null.fileno() if stdin is None else stdin]))]
+            beside = array.array("i", [null.fileno() if stdin is None else stdin])
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, beside)]
             frame = struct.pack("<II", boundary.FRAME_CALL, len(body)) + body
             sent = self.claim.sendmsg([frame], rights)
             self.claim.sendall(frame[sent:])
@@ -87,14 +91,16 @@ class Answer:
 
 
 def create(spawner: Spawner, request: int = 1, image: tuple[int, int] = IMAGE) -> None:
-    spawner.send(type=boundary.CREATE, request=request, profile=boundary.PROFILE_CALL, image_high=image[0], image_low=image[1])
+    high, low = image
+    spawner.send(type=boundary.CREATE, request=request, profile=boundary.PROFILE_CALL, image_high=high, image_low=low)
 
 
 def ready(spawner: Spawner, request: int | None = 1) -> Room:
     message, descriptors = spawner.receive(boundary.READY)
     assert request is None or message["request"] == request
     claim, stdout, stderr, work, egress = descriptors
-    room = Room((message["high"], message["low"]), socket.socket(fileno=claim), stdout, stderr, work, egress)
+    room = Room((message["high"], message["low"]), socket.socket(fileno=claim), stdout, stderr, work,
+                egress, message["request"])
     room.claim.settimeout(60)
     return room
 

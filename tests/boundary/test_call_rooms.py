@@ -3,6 +3,7 @@
 The spawner of these tests runs in a network namespace without a route out: whatever a call tries reaches nobody.
 """
 
+import ipaddress
 import json
 import os
 import socket
@@ -49,7 +50,12 @@ def test_the_images_own_variables_come_first_but_for_home(call_spawner):
 def test_no_descriptor_but_its_own(call_spawner):
     seen = result_of(call_spawner, """
         import os
-        result = {fd: os.readlink(f"/proc/self/fd/{fd}").split(":")[0] for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")}
+        result = {}
+        for fd in os.listdir("/proc/self/fd"):
+            try:
+                result[fd] = os.readlink(f"/proc/self/fd/{fd}").split(":")[0]
+            except FileNotFoundError:  # that of the listing
+                pass
         """)
     assert seen == {"0": "/dev/null", "1": "pipe", "2": "pipe", "1024": "socket"}
 
@@ -63,8 +69,9 @@ def test_no_process_but_its_own(call_spawner):
             except OSError as problem:
                 return problem.strerror
         init = {name: read("/proc/1/" + name) for name in ("environ", "maps", "mem", "cmdline")}
+        command = [sys.executable, "-c", "import os; print(os.listdir('/proc/self/fd'))"]
         result = {"pids": sorted(int(name) for name in os.listdir("/proc") if name.isdigit()), "init": init,
-                  "own": os.getpid(), "child": subprocess.run([sys.executable, "-c", "import os; print(os.listdir('/proc/self/fd'))"], capture_output=True, text=True).stdout,
+                  "own": os.getpid(), "child": subprocess.run(command, capture_output=True, text=True).stdout,
                   "ids": os.getresuid() + os.getresgid(), "groups": os.getgroups()}
         """)
     assert seen["own"] == 2 and seen["pids"] in ([2], [1, 2]) and seen["ids"] == [65532] * 6 and seen["groups"] == []
@@ -73,21 +80,27 @@ def test_no_process_but_its_own(call_spawner):
 
 
 def test_privileges_are_gone(call_spawner):
-    status = result_of(call_spawner, "result = {name: value.strip() for name, _, value in (line.partition(':') for line in open('/proc/self/status'))}")
+    text = result_of(call_spawner, "result = open('/proc/self/status').read()")
+    status = {name: value.strip() for name, _, value in (line.partition(":") for line in text.splitlines())}
     assert {status[f"Cap{kind}"] for kind in ("Inh", "Prm", "Eff", "Bnd", "Amb")} == {"0" * 16}
     assert (status["NoNewPrivs"], status["Seccomp"], status["Seccomp_filters"]) == ("1", "2", "2")
 
 
 def test_limits(call_spawner):
-    limits = result_of(call_spawner, "import resource; result = {name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith('RLIMIT_')}")
-    assert limits["RLIMIT_CORE"] == [0, 0] and limits["RLIMIT_NOFILE"] == [1024, 1024] and limits["RLIMIT_MEMLOCK"] == [0, 0]
+    limits = result_of(call_spawner, """
+        from resource import *
+        which = RLIMIT_CORE, RLIMIT_NOFILE, RLIMIT_MEMLOCK, RLIMIT_NPROC, RLIMIT_FSIZE
+        result = [getrlimit(limit) for limit in which]
+        """)
+    assert limits == [[0, 0], [1024, 1024], [0, 0], [256, 256], [256 << 20, 256 << 20]]
 
 
 def test_where_it_can_write(call_spawner):
     seen = result_of(call_spawner, """
         import os
         result = {}
-        for folder in ("/", "/app", "/opt/sandbox", "/.sandbox", "/usr", "/etc", "/dev", "/proc", "/mnt", "/mnt/data", "/tmp", "/home/nonroot", "/dev/shm"):
+        for folder in ("/", "/app", "/opt/sandbox", "/.sandbox", "/usr", "/etc", "/dev", "/proc", "/mnt",
+                       "/mnt/data", "/tmp", "/home/nonroot", "/dev/shm"):
             try:
                 open(folder + "/x", "w").close()
                 result[folder] = "ok"
@@ -96,11 +109,14 @@ def test_where_it_can_write(call_spawner):
         result["cwd"] = os.getcwd()
         """)
     assert seen.pop("cwd") == "/app"
-    assert {folder for folder, outcome in seen.items() if outcome == "ok"} == {"/mnt/data", "/tmp", "/home/nonroot", "/dev/shm"}
+    good = {folder for folder, outcome in seen.items() if outcome == "ok"}
+    assert good == {"/mnt/data", "/tmp", "/home/nonroot", "/dev/shm"}
 
 
 def test_mounts_say_nothing_of_the_host(call_spawner):
-    text = result_of(call_spawner, "result = ''.join(open('/proc/self/' + name).read() for name in ('mountinfo', 'mounts', 'mountstats'))")
+    text = result_of(call_spawner, """
+        result = "".join(open("/proc/self/" + name).read() for name in ("mountinfo", "mounts", "mountstats"))
+        """)
     for word in (calls.IMAGE_NAME[:32], "/build", "/run", "code-sandbox", "images", "pytest", "/var", "sandboxd"):
         assert word not in text, word
     mounts = result_of(call_spawner, "result = open('/proc/self/mountinfo').read()")
@@ -152,10 +168,10 @@ def test_no_secret_of_the_service_is_in_reach(call_spawner):
 @pytest.fixture(scope="module")
 def attempts(call_spawner):
     features.need_x86_64()
-    names = ("mount", "umount2", "pivot_root", "chroot", "setns", "ptrace", "process_vm_readv", "kcmp", "bpf", "add_key",
-             "keyctl", "perf_event_open", "open_by_handle_at", "io_uring_setup", "userfaultfd", "fsopen", "open_tree",
-             "move_mount", "clone3", "pidfd_getfd", "setuid", "setgroups", "capset", "sethostname", "syslog", "swapon",
-             "reboot", "init_module", "kexec_load", "iopl", "modify_ldt", "acct", "memfd_secret")
+    names = ("mount", "umount2", "pivot_root", "chroot", "setns", "ptrace", "process_vm_readv", "kcmp", "bpf",
+             "add_key", "keyctl", "perf_event_open", "open_by_handle_at", "io_uring_setup", "userfaultfd", "fsopen",
+             "open_tree", "move_mount", "clone3", "pidfd_getfd", "setuid", "setgroups", "capset", "sethostname", "syslog",
+             "swapon", "reboot", "init_module", "kexec_load", "iopl", "modify_ldt", "acct", "memfd_secret")
     tries = {name: (NUMBERS[name], 0, 0, 0, 0, 0) for name in names}
     tries |= {flag: (NUMBERS["unshare"], number) for flag, number in CLONE_FLAGS.items()}
     code = syscalls.attempt(tries)
@@ -215,7 +231,8 @@ def test_an_address_that_is_not_public_is_refused_and_told(call_spawner):
     room.send(request_of("tools:run", {"code": textwrap.dedent("""
         import socket, time
         result, began = [], time.monotonic()
-        for family, address in ((socket.AF_INET, "10.1.2.3"), (socket.AF_INET6, "fd00::1"), (socket.AF_INET, "127.0.0.1")):
+        for address in ("10.1.2.3", "fd00::1", "127.0.0.1"):
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
             try:
                 with socket.socket(family) as connection:
                     connection.settimeout(10)
@@ -234,7 +251,7 @@ def test_an_address_that_is_not_public_is_refused_and_told(call_spawner):
         kind, length = struct.unpack_from("<II", told, at)
         decision, _, family, port, _, address = struct.unpack_from("<IIHHI16s", told, at + 8)
         assert (kind, decision, port) == (boundary.FRAME_EGRESS, 2, 80)
-        addresses.append(socket.inet_ntop(socket.AF_INET if family == 4 else socket.AF_INET6, address[: 4 if family == 4 else 16]))
+        addresses.append(str(ipaddress.ip_address(address[: 4 if family == 4 else 16])))
         at += 8 + length
     assert addresses == ["10.1.2.3", "fd00::1", "127.0.0.1"]
 
@@ -255,6 +272,14 @@ def test_other_ports_refuse_at_once_and_own_servers_work(call_spawner):
         """) == ["ConnectionRefusedError"] * 4 + ["hello", True]
 
 
+def test_the_host_knows_its_own_names(call_spawner):
+    assert result_of(call_spawner, """
+        import socket
+        result = [socket.getaddrinfo("localhost", 80, socket.AF_INET)[0][4][0], socket.gethostname(),
+                  socket.gethostbyname(socket.gethostname())]
+        """) == ["127.0.0.1", "sandbox", "127.0.0.1"]
+
+
 # ---- what may go wrong with an image
 
 
@@ -268,25 +293,36 @@ def folder_of(spawner):
     return spawner.log.parent
 
 
-@pytest.mark.parametrize("python, error", [("/nowhere/python3", "No such file or directory"), ("/etc/passwd", "Permission denied"),
-                                           ("/usr", "Permission denied"), ("python", "Too many levels of symbolic links")])
-def test_an_image_whose_python_cannot_be_executed(call_spawner, tmp_path, python, error):
-    image = (5, abs(hash(python)) % (1 << 63) + 1)
-    agent_image.make(tmp_path, folder_of(call_spawner) / "data" / "images" / f"{image[0]:016x}{image[1]:016x}.erofs", {}, python, bare=True)
-    calls.create(call_spawner, image=image)
+def image_file(spawner, image):
+    return folder_of(spawner) / "data" / "images" / f"{image[0]:016x}{image[1]:016x}.erofs"
+
+
+@pytest.mark.parametrize("number, python, error", [
+    (1, "/nowhere/python3", "No such file or directory"),
+    (2, "/etc/passwd", "Permission denied"),
+    (3, "/usr", "Permission denied"),
+    (4, "python", "Too many levels of symbolic links"),
+])
+def test_an_image_whose_python_cannot_be_executed(call_spawner, tmp_path, number, python, error):
+    agent_image.make(tmp_path, image_file(call_spawner, (5, number)), {}, python, bare=True)
+    calls.create(call_spawner, image=(5, number))
     message, _ = call_spawner.receive(boundary.CREATE_FAILED)
     assert os.strerror(message["error"]) == error
 
 
 def test_a_file_that_is_no_image(call_spawner):
-    (folder_of(call_spawner) / "data" / "images" / f"{6:016x}{6:016x}.erofs").write_bytes(b"x" * 8192)
+    image_file(call_spawner, (6, 6)).write_bytes(b"x" * 8192)
     calls.create(call_spawner, image=(6, 6))
     message, _ = call_spawner.receive(boundary.CREATE_FAILED)
     assert os.strerror(message["error"]) == "Invalid argument"
 
 
-@pytest.mark.parametrize("fields", [{"type": boundary.CLAIM, "timeout_ms": 1000, "flags": boundary.CLAIM_SESSION},
-                                    {"type": boundary.CLAIM, "timeout_ms": 120_001}, {"type": boundary.REST}, {"type": boundary.RENEW}])
+@pytest.mark.parametrize("fields", [
+    {"type": boundary.CLAIM, "timeout_ms": 1000, "flags": boundary.CLAIM_SESSION},
+    {"type": boundary.CLAIM, "timeout_ms": 120_001},
+    {"type": boundary.REST},
+    {"type": boundary.RENEW},
+])
 def test_a_call_is_no_session(tmp_path, fields):
     spawner = calls.start_spawner(tmp_path)
     calls.create(spawner)
@@ -329,12 +365,10 @@ def test_twenty_calls_at_once_leave_nothing_behind(call_spawner):
         calls.create(call_spawner, request)
     rooms = {}
     for _ in range(20):
-        message, descriptors = call_spawner.receive(boundary.READY)
-        claim, stdout, stderr, work, egress = descriptors
-        rooms[message["request"]] = calls.Room((message["high"], message["low"]), socket.socket(fileno=claim), stdout, stderr, work, egress)
-    code = "import os, subprocess; subprocess.Popen(['/bin/sh', '-c', 'sleep 3600']); os.fork() or os.setsid(); result = {!r}"
+        room = calls.ready(call_spawner, None)
+        rooms[room.request] = room
+    code = "import os, subprocess; subprocess.Popen(['/bin/sleep', '3600']); os.fork() or os.setsid(); result = {!r}"
     for request, room in rooms.items():
-        room.claim.settimeout(60)
         calls.claim(call_spawner, room)
         room.send(request_of("tools:run", {"code": code.format(request)}))
     results = {}

@@ -1,6 +1,6 @@
 """Tool calls, driven by hand over the privilege boundary: what comes of a function, whatever it does.
 
-One spawner without an api process serves the file. The image is the product image's Python with the agent's files beside.
+One spawner without an api process serves the file. The image is the product image's Python and an agent's files.
 What the room keeps in is tried in test_call_rooms.py.
 """
 
@@ -54,7 +54,8 @@ def test_standard_input_is_what_came_beside_the_request(call_spawner):
     with tempfile.TemporaryFile() as file:
         file.write(b"a line\n")
         file.seek(0)
-        answer = run(call_spawner, request_of("tools:run", {"code": "import sys; result = sys.stdin.read()"}), stdin=file.fileno())
+        request = request_of("tools:run", {"code": "import sys; result = sys.stdin.read()"})
+        answer = run(call_spawner, request, stdin=file.fileno())
     assert answer.result == "a line\n"
 
 
@@ -85,7 +86,10 @@ def test_a_result_of_the_largest_size(call_spawner):
     assert call(call_spawner, "tools:give", what=f"'x' * {RESULT_BYTES_MAX - 2}").result == "x" * (RESULT_BYTES_MAX - 2)
 
 
-@pytest.mark.parametrize("expression", [f"'x' * {RESULT_BYTES_MAX - 1}", f"'ä' * {RESULT_BYTES_MAX // 2}", "'\\0' * 2_000_000"])
+TOO_LARGE = [f"'x' * {RESULT_BYTES_MAX - 1}", f"'ä' * {RESULT_BYTES_MAX // 2}", "'\\0' * 2_000_000"]
+
+
+@pytest.mark.parametrize("expression", TOO_LARGE)
 def test_a_result_of_one_byte_more_says_so(call_spawner, expression):
     error = call(call_spawner, "tools:give", what=expression).error
     assert error["type"].endswith("ResultTooLarge") and "a call may return 8,388,608" in error["message"]
@@ -106,7 +110,8 @@ def test_a_small_object_that_is_a_huge_text(call_spawner):
 
 def test_an_exception_without_the_runners_own_frames(call_spawner):
     answer = call(call_spawner, "tools:fail")
-    assert answer.error["type"] == "ValueError" and answer.error["message"] == "no such order" and answer.error["builtin"]
+    assert (answer.error["type"], answer.error["message"]) == ("ValueError", "no such order")
+    assert answer.error["builtin"]
     lines = answer.error["traceback"].splitlines()
     assert lines[0] == "Traceback (most recent call last):" and lines[-1] == "ValueError: no such order"
     assert [line.split(", in ")[1] for line in lines if line.startswith("  File ")] == ["fail", "inner"]
@@ -114,7 +119,8 @@ def test_an_exception_without_the_runners_own_frames(call_spawner):
 
 
 def test_an_asynchronous_exception_without_the_loops_frames(call_spawner):
-    frames = [line for line in call(call_spawner, "tools:fail_later").error["traceback"].splitlines() if line.startswith("  File ")]
+    lines = call(call_spawner, "tools:fail_later").error["traceback"].splitlines()
+    frames = [line for line in lines if line.startswith("  File ")]
     assert [frame.split(", in ")[1] for frame in frames] == ["fail_later", "inner"]
 
 
@@ -200,7 +206,8 @@ def test_what_is_printed_by_others_is_not_taken_for_the_result(call_spawner):
         forged = b'\\x08\\0\\0\\0\\x0c\\0\\0\\0{"result":1}'
         for fd in (1, 2):
             os.write(fd, forged)
-        subprocess.run([sys.executable, "-c", "import os\\nfor fd in range(3, 1100):\\n try: os.write(fd, %r)\\n except OSError: pass" % forged], check=True)
+        everywhere = "import os\\nfor fd in range(3, 1100):\\n try: os.write(fd, %r)\\n except OSError: pass" % forged
+        subprocess.run([sys.executable, "-c", everywhere], check=True)
         child = os.fork()
         if child == 0:
             try:

@@ -35,6 +35,14 @@ static int snippet(void) {
         return r < 0 ? r : landlock_confine_snippet();
 }
 
+static int call(void) {
+        int r = layer_make_places();
+
+        if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                r = -errno;
+        return r < 0 ? r : landlock_confine_call();
+}
+
 static int need_abi(int abi) {
         layer_need_root();
         if (landlock_abi() < abi) {
@@ -61,6 +69,7 @@ static void test_writing_elsewhere(void **state) {
         need_abi(1);
         expect(create, "/opt/file", -EACCES, 0);
         expect(create, "/opt/folder/file", -EACCES, 0);
+        assert_int_equal(layer_run(call, create, "/opt/file").result, -EACCES);
 }
 
 static void test_writing_where_allowed(void **state) {
@@ -171,6 +180,8 @@ static void test_tcp(void **state) {
         need_abi(4);
         expect(bind_tcp, NULL, -EACCES, 0);
         expect(connect_tcp, NULL, -EACCES, -ENETUNREACH);
+        assert_int_equal(layer_run(call, bind_tcp, NULL).result, 0);
+        assert_int_equal(layer_run(call, connect_tcp, NULL).result, -ENETUNREACH);
 }
 
 /* ---- Others ---- */

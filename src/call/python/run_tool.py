@@ -2,11 +2,12 @@
 
 Runs in a room made from an agent's image, with the image's own Python (3.10 or newer) and nothing else, as the room's
 only user, confined before it was executed. It is as little trusted as the code that it runs: the service bounds and
-checks whatever it says. What it takes care of is that nobody gets in its way by accident. The channel to the service is
-a descriptor of a number that nobody else can get, closed on exec and in forked children; what is printed goes elsewhere.
+checks whatever it says. What it takes care of is that nobody gets in its way by accident. The channel to the service
+is a descriptor of a number that nobody else can get, closed on exec and in forked children; what is printed goes
+elsewhere.
 
-Each call starts this file anew, and nothing of it is compiled beforehand, as no version of Python is known. So the usual
-way through it is short and imports next to nothing; what is rarely needed lies in ``sandbox_call``.
+Each call starts this file anew, and nothing of it is compiled beforehand, as no version of Python is known. So the
+usual way through it is short and imports next to nothing; what is rarely needed lies in ``sandbox_call``.
 """
 
 import os

@@ -33,7 +33,7 @@ def too_large(what):
 
 
 class Check:
-    """Walks through it, and no further than a result of the largest size could be: a small object can be a huge text."""
+    """Walks through it, and no further than the largest result could be: a small object can be a huge text."""
 
     def __init__(self):
         self.bytes = 0  # that it has at least
@@ -78,7 +78,8 @@ class Check:
             raise TypeError(f"{self.where(-1)} has a key of type {type(key).__qualname__}, and keys in JSON are text")
         self.count(len(key) + 3)
         if not key.isascii() and not can_be_written(key):
-            raise TypeError(f"a key of {self.where(-1)} is text that UTF-8 cannot write: it has half of a surrogate pair")
+            raise TypeError(f"a key of {self.where(-1)} is text that UTF-8 cannot write: it has half of a surrogate "
+                            "pair")
 
     def count(self, more):
         self.bytes += more
