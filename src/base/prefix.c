@@ -10,6 +10,8 @@
 #define SEPARATORS ", \t\n"
 #define ITEM_MAX 64 /* "[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128]:65535" has 59 */
 
+static const uint8_t mapped[12] = {[10] = 0xff, 0xff}; /* before an IPv4 address in IPv6 clothes */
+
 static int parse_port(const char *text, uint16_t *ret, struct err *e) {
         int64_t port;
         if (value_parse_number(text, &port) < 0 || port < 1 || port > 65535)
@@ -61,7 +63,7 @@ static int parse_item(char *text, struct prefix *ret, struct err *e) {
         prefix.length = (uint8_t)length;
         if (has_bits_beyond(&prefix))
                 return err_set(e, -EINVAL, "has %s/%d, an address with bits set beyond its length", text, (int)length);
-        if (prefix.family == 6 && IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)prefix.bytes))
+        if (prefix.family == 6 && prefix.length >= 96 && memcmp(prefix.bytes, mapped, sizeof(mapped)) == 0)
                 return err_set(e, -EINVAL, "has %s, which must be written as an IPv4 address", text);
         *ret = prefix;
         return 0;

@@ -5,11 +5,13 @@
 #include <netinet/in.h>
 #include <string.h>
 
+static const uint8_t mapped[12] = {[10] = 0xff, 0xff};
+
 struct address address_of_bytes(const uint8_t *bytes, size_t length, uint16_t port) {
         struct address address = {.family = length == 4 ? 4 : 6, .port = port};
         assert(length == 4 || length == 16);
         memcpy(address.bytes, bytes, length);
-        if (length == 16 && IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)bytes)) {
+        if (length == 16 && memcmp(bytes, mapped, sizeof(mapped)) == 0) {
                 address.family = 4;
                 memset(address.bytes, 0, sizeof(address.bytes));
                 memcpy(address.bytes, bytes + 12, 4);
