@@ -44,6 +44,7 @@ static bool take_part(struct reader *reader, size_t length_bytes, struct reader 
 }
 
 static enum sniffed accept_name(const uint8_t *name, size_t length, char *ret_host) {
+        char host[EGRESS_HOST_MAX + 1];
         struct in_addr address;
         if (length > 0 && name[length - 1] == '.')
                 length--;
@@ -52,10 +53,13 @@ static enum sniffed accept_name(const uint8_t *name, size_t length, char *ret_ho
         for (size_t i = 0; i < length; i++) {
                 if (!isalnum(name[i]) && name[i] != '-' && name[i] != '_' && name[i] != '.')
                         return SNIFF_NONE;
-                ret_host[i] = (char)tolower(name[i]);
+                host[i] = (char)tolower(name[i]);
         }
-        ret_host[length] = '\0';
-        return inet_aton(ret_host, &address) ? SNIFF_NONE : SNIFF_FOUND;
+        host[length] = '\0';
+        if (inet_aton(host, &address))
+                return SNIFF_NONE;
+        memcpy(ret_host, host, length + 1);
+        return SNIFF_FOUND;
 }
 
 /* ---- TLS, RFC 8446 section 4.1.2 and RFC 6066 section 3 */

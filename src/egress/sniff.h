@@ -18,5 +18,8 @@ enum sniffed {
         SNIFF_FOUND,
 };
 
-/* The name is in lower case, letters, digits, "-", "_" and dots; an address is none. */
+/*
+ * The name is in lower case, letters, digits, "-", "_" and dots; an address is none. `ret_host` stays as it is
+ * unless one is found.
+ */
 enum sniffed sniff_name(const uint8_t *bytes, size_t length, char ret_host[EGRESS_HOST_MAX + 1]);

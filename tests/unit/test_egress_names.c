@@ -183,7 +183,9 @@ static enum sniffed sniff(const char *text, size_t length) {
 }
 
 static void expect_sniffed(const char *text, size_t length, const char *name) {
+        host[0] = '\0';
         const enum sniffed found = sniff(text, length);
+        assert_true(name || host[0] == '\0');
         if ((found == SNIFF_FOUND) != (name != NULL) || (name && strcmp(name, host) != 0))
                 fail_msg("%.*s: %d %s", (int)length, text, found, name ? host : "");
         for (size_t part = 0; name && part < length; part++) /* never another name */
