@@ -92,7 +92,7 @@ int fetch(struct import *import, struct err *e) {
         const char *as_it_is =
                 strcmp(import->source, "oci-archive") == 0 ? "--dest-oci-accept-uncompressed-layers" : NULL;
         const char *arguments[] = {
-                "skopeo", "--insecure-policy", "--override-os", "linux", "--override-arch", import->arch,
+                "skopeo", "--tmpdir", ".", "--insecure-policy", "--override-os", "linux", "--override-arch", import->arch,
                 "copy", "--src-no-creds", plain ? "--src-tls-verify=false" : "--src-tls-verify=true",
                 from, "oci:" IMPORT_LAYOUT ":" IMPORT_TAG, as_it_is, NULL};
         const struct tool tool = {.arguments = arguments, .watch = watch, .data = import};

@@ -8,6 +8,10 @@
 /* What the import of an image has found, and this project's own runner; see src/call. */
 static const char *const call_arguments[] = {"/.sandbox/python", "-I", "-B", "/opt/sandbox/run_tool.py", NULL};
 
+/* See src/import, which sets the limit that the operator has chosen, below this one. */
+static const char *const import_arguments[] = {"/opt/sandbox/sandbox-import", NULL};
+#define IMPORT_FILE_BYTES (UINT64_C(2) << 40)
+
 static const struct profile profiles[] = {
         [SPAWN_PROFILE_SNIPPET] =
                 {
@@ -36,6 +40,20 @@ static const struct profile profiles[] = {
                         .landlock = landlock_confine_call,
                         .filter = SECCOMP_CALL,
                         .timeout_max_ms = SPAWN_TIMEOUT_MAX_MS,
+                        .ready_fds = SPAWN_READY_FDS,
+                },
+        [SPAWN_PROFILE_IMPORT] =
+                {
+                        .room = ROOM_IMPORT,
+                        .memory_bytes = CALL_MEMORY_BYTES,
+                        .pids = SANDBOX_PIDS,
+                        .cpu_percent = CALL_CPU_PERCENT,
+                        .network = true,
+                        .arguments = import_arguments,
+                        .file_bytes = IMPORT_FILE_BYTES,
+                        .landlock = landlock_confine_call,
+                        .filter = SECCOMP_IMPORT,
+                        .timeout_max_ms = SPAWN_IMPORT_TIMEOUT_MAX_MS,
                         .ready_fds = SPAWN_READY_FDS,
                 },
 };

@@ -122,11 +122,21 @@ static int mount_workdir(void *data) {
                       "mnt/data");
 }
 
+/* An import unpacks gigabytes there, which must not be memory. Its user owns the folder, and nothing is run from it. */
+static int mount_work(struct room_plan *plan) {
+        CLEANUP_CLOSE int work = mount_clone(AT_FDCWD, plan->work);
+        int r = work < 0 ? work : mount_set(work, SCRATCH | MOUNT_ATTR_NOEXEC, 0);
+        return r < 0 ? r : mount_attach(work, plan->root_fd, "tmp");
+}
+
 static int mount_scratch(void *data) {
-        int r = attach(data, mount_new_tmpfs(SANDBOX_TMP_BYTES, SANDBOX_TMP_INODES, 01777, SCRATCH), "tmp");
+        struct room_plan *plan = data;
+        int r = plan->kind == ROOM_IMPORT
+                        ? mount_work(plan)
+                        : attach(plan, mount_new_tmpfs(SANDBOX_TMP_BYTES, SANDBOX_TMP_INODES, 01777, SCRATCH), "tmp");
         if (r < 0)
                 return r;
-        return attach(data, mount_new_tmpfs(SANDBOX_TMP_BYTES, SANDBOX_TMP_INODES, 0755, SCRATCH), "home/nonroot");
+        return attach(plan, mount_new_tmpfs(SANDBOX_TMP_BYTES, SANDBOX_TMP_INODES, 0755, SCRATCH), "home/nonroot");
 }
 
 static int mount_tools(void *data) {
@@ -198,6 +208,15 @@ static const struct step call_steps[] = {
         {STEP_PIVOT, change_root},       {STEP_HOSTNAME, set_hostname},
 };
 
+static const struct step import_steps[] = {
+        {STEP_CGROUP, await_cgroup},     {STEP_CGROUP_NS, own_cgroup_namespace},
+        {STEP_IDENTITY, become_nonroot}, {STEP_NETWORK, open_network},
+        {STEP_ROOT, mount_image},        {STEP_PROC, mount_proc},
+        {STEP_DEV, make_dev},            {STEP_WORKDIR, mount_workdir},
+        {STEP_SCRATCH, mount_scratch},   {STEP_PIVOT, change_root},
+        {STEP_HOSTNAME, set_hostname},
+};
+
 int room_furnish(struct room_plan *plan) {
         static const struct {
                 const struct step *steps;
@@ -206,6 +225,7 @@ int room_furnish(struct room_plan *plan) {
                 [ROOM_TEMPLATE] = {template_steps, ARRAY_SIZE(template_steps)},
                 [ROOM_SNIPPET] = {snippet_steps, ARRAY_SIZE(snippet_steps)},
                 [ROOM_CALL] = {call_steps, ARRAY_SIZE(call_steps)},
+                [ROOM_IMPORT] = {import_steps, ARRAY_SIZE(import_steps)},
         };
         return steps_run(furniture[plan->kind].steps, furniture[plan->kind].count, plan, &plan->report_fd);
 }

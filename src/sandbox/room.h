@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* What is in it. */
-enum room_kind { ROOM_TEMPLATE, ROOM_SNIPPET, ROOM_CALL };
+enum room_kind { ROOM_TEMPLATE, ROOM_SNIPPET, ROOM_CALL, ROOM_IMPORT };
 
 struct room_plan {
         enum room_kind kind;
@@ -20,6 +20,7 @@ struct room_plan {
         int egress_fd;       /* for network_open(), if the room has a network; borrowed */
         const uint16_t *ports;
         size_t port_count;
+        const char *work;    /* of an import: its folder on the disk, to be its /tmp */
         int root_fd;         /* filled by the steps */
         int report_fd;       /* orders and reports; borrowed */
 };

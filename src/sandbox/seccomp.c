@@ -30,6 +30,7 @@ static const struct {
 } programs[] = {
         [SECCOMP_SNIPPET] = {PROGRAM(snippet), PROGRAM(snippet_attacks)},
         [SECCOMP_CALL] = {PROGRAM(call), PROGRAM(call_attacks)},
+        [SECCOMP_IMPORT] = {PROGRAM(import), PROGRAM(import_attacks)},
         [SECCOMP_INIT] = {PROGRAM(init), {NULL, 0}},
         [SECCOMP_TEMPLATE] = {PROGRAM(template), {NULL, 0}},
         [SECCOMP_API] = {PROGRAM(api), PROGRAM(api_attacks)},

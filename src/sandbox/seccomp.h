@@ -11,6 +11,7 @@
 enum seccomp_policy {
         SECCOMP_SNIPPET,  /* untrusted code */
         SECCOMP_CALL,     /* untrusted code with sockets of IPv4 and IPv6 */
+        SECCOMP_IMPORT,   /* the same for tools that read what strangers have made */
         SECCOMP_INIT,     /* pid 1 of a room */
         SECCOMP_TEMPLATE, /* the fork server; its children load SECCOMP_SNIPPET on top of it */
         SECCOMP_API,      /* the process that reads from the network, once it serves */

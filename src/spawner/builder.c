@@ -51,11 +51,19 @@ static int number_descriptors(int orders, int work) {
         return dup2(high_orders, 3) < 0 || dup2(high_work, 4) < 0 ? -errno : 0;
 }
 
+static const char *root_of(const struct sandbox *sandbox) {
+        if (sandbox->profile->room == ROOM_IMPORT)
+                return sandbox->spawner->import_dir;
+        return sandbox->image ? images_dir(sandbox->image) : sandbox->spawner->image_dir;
+}
+
 static _Noreturn void become_init(const struct sandbox *sandbox, int orders, int work, int egress) {
         static char *const arguments[] = {(char *)"init", NULL}, *const environment[] = {NULL};
+        char folder[256];
         struct room_plan plan = {
                 .kind = sandbox->profile->room,
-                .image = sandbox->image ? images_dir(sandbox->image) : sandbox->spawner->image_dir,
+                .image = root_of(sandbox),
+                .work = folder,
                 .devices = sandbox->spawner->dev_dir,
                 .tools = sandbox->spawner->call_dir,
                 .egress_fd = egress,
@@ -65,6 +73,7 @@ static _Noreturn void become_init(const struct sandbox *sandbox, int orders, int
         plan.port_count = egress_more_ports(sandbox->spawner, &plan.ports);
         int init_fd = fcntl(sandbox->spawner->init_fd, F_DUPFD_CLOEXEC, 32);
 
+        snprintf(folder, sizeof(folder), "%s/%s", sandbox->spawner->store_dir, sandbox->work);
         setsid();
         if (init_fd < 0 || room_furnish(&plan) < 0)
                 _exit(1);

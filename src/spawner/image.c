@@ -66,8 +66,10 @@ static int make_run_dir(struct spawner *spawner, struct err *e) {
         snprintf(spawner->call_dir, sizeof(spawner->call_dir), "%s/call", spawner->run_dir);
         snprintf(spawner->images_dir, sizeof(spawner->images_dir), "%s/images", spawner->run_dir);
         snprintf(spawner->empty_dir, sizeof(spawner->empty_dir), "%s/empty", spawner->run_dir);
+        snprintf(spawner->store_dir, sizeof(spawner->store_dir), "%s/store", spawner->run_dir);
+        snprintf(spawner->import_dir, sizeof(spawner->import_dir), "%s/import", spawner->run_dir);
         const char *const folders[] = {spawner->image_dir, spawner->dev_dir, spawner->tools_dir, spawner->call_dir,
-                                       spawner->images_dir, spawner->empty_dir};
+                                       spawner->images_dir, spawner->empty_dir, spawner->store_dir, spawner->import_dir};
         for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
                 if (mkdir(folders[i], 0755) < 0)
                         return err_set(e, -errno, "cannot make the folder %s: %s", folders[i], strerror(errno));

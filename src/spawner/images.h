@@ -3,10 +3,25 @@
  *
  * Runs in the spawner. An import made the file, in a room of its own, and its name is a number that the spawner chose;
  * nothing of a client is in it. The kernel's erofs code reads what the import wrote.
+ *
+ * They lie in the folder "images" of the data folder, "the store", which is shown a second time where every room's maker
+ * can walk to it. Imports have their folders there while they work.
  */
 #pragma once
 
 #include "spawner/spawner.h"
+
+#define IMAGE_NAME_BYTES 40 /* "0123…cdef.erofs" */
+void image_file_name(struct sandbox_id id, char name[IMAGE_NAME_BYTES]);
+
+/* Makes and mounts the store, if that was not done yet. 0 or negative errno. */
+int images_open_store(struct spawner *spawner);
+
+/* Tells the api process of those that are there, and clears away what a killed service has left beside them. */
+void images_announce(struct spawner *spawner);
+
+/* Removes one: at once, or when its last user is gone. Passes over one that is not there. */
+void images_drop(struct spawner *spawner, struct sandbox_id id);
 
 /*
  * Mounts it, unless it is, and counts one user more. -ENOENT if there is no such image; else 0 or another negative

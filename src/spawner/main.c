@@ -22,6 +22,8 @@
 #include "base/log.h"
 #include "sandbox/probe.h"
 #include "spawner/egress.h"
+#include "spawner/images.h"
+#include "spawner/imports.h"
 #include "spawner/sandbox.h"
 #include "spawner/template.h"
 
@@ -145,7 +147,8 @@ static int start(struct spawner *spawner, struct err *e) {
         if (r < 0)
                 return err_set(e, r, "cannot make an event loop: %s", strerror(-r));
         if ((r = check_host(&spawner->config, e)) < 0 || (r = paths_find(spawner, e)) < 0 ||
-            (r = image_mount(spawner, e)) < 0 || (r = init_load(spawner, e)) < 0)
+            (r = image_mount(spawner, e)) < 0 || (r = imports_prepare_tools(spawner, e)) < 0 ||
+            (r = init_load(spawner, e)) < 0)
                 return r;
         snprintf(instance, sizeof(instance), "%s", strrchr(spawner->run_dir, '/') + 1);
         if ((r = cgroup_open(instance, &spawner->cgroups, e)) < 0)
@@ -156,8 +159,10 @@ static int start(struct spawner *spawner, struct err *e) {
             (r = loop_add_signal(spawner->loop, SIGINT, on_stop_signal, spawner)) < 0 ||
             (r = loop_add_signal(spawner->loop, SIGHUP, reload_on_signal, spawner)) < 0)
                 return err_set(e, r, "cannot watch signals: %s", strerror(-r));
-        if ((r = service_start(spawner, e)) < 0 || (r = outer_start(spawner, e)) < 0 ||
-            (r = egress_start(spawner, e)) < 0)
+        if ((r = service_start(spawner, e)) < 0)
+                return r;
+        images_announce(spawner);
+        if ((r = outer_start(spawner, e)) < 0 || (r = egress_start(spawner, e)) < 0)
                 return r;
         template_start(spawner);
         return 0;
@@ -216,7 +221,8 @@ static int take_options(int argc, char **argv) {
 
 int main(int argc, char **argv) {
         static struct spawner spawner = {
-                .lock_fd = -1, .init_fd = -1, .api_fd = -1, .egress_fd = -1, .holder_fd = -1, .outer_user_fd = -1, .outer_pid_fd = -1};
+                .lock_fd = -1, .store_fd = -1, .init_fd = -1, .api_fd = -1, .egress_fd = -1, .holder_fd = -1,
+                .outer_user_fd = -1, .outer_pid_fd = -1};
         struct err e;
         int wanted = take_options(argc, argv);
         if (wanted == 1 || wanted < 0)

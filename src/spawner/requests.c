@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/fdpass.h"
 #include "base/log.h"
+#include "spawner/images.h"
 #include "spawner/sandbox.h"
 
 static int answer_create(struct spawner *spawner, const struct spawn_message *in) {
@@ -67,6 +68,11 @@ static int answer_kill(struct spawner *spawner, const struct spawn_message *in) 
         return 0;
 }
 
+static int answer_image_drop(struct spawner *spawner, const struct spawn_message *in) {
+        images_drop(spawner, in->image);
+        return 0;
+}
+
 static const struct {
         uint32_t type;
         int (*answer)(struct spawner *spawner, const struct spawn_message *in);
@@ -76,6 +82,7 @@ static const struct {
         {SPAWN_KILL, answer_kill},
         {SPAWN_REST, answer_rest},
         {SPAWN_RENEW, answer_renew},
+        {SPAWN_IMAGE_DROP, answer_image_drop},
 };
 
 static int dispatch(struct spawner *spawner, const struct spawn_message *in) {

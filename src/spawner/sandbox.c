@@ -24,6 +24,7 @@
 #include "spawn/frames.h"
 #include "spawner/egress.h"
 #include "spawner/images.h"
+#include "spawner/imports.h"
 
 #define FINISH_TIMEOUT_NS ((COLLECT_MS_MAX + 3000) * NS_PER_MS)
 #define COLLECT_HEADROOM_BYTES (UINT64_C(16) << 20)
@@ -178,11 +179,14 @@ static void read_usage(struct sandbox *s) {
 }
 
 static void tell_api(struct sandbox *s) {
+        uint64_t image_bytes = 0;
         if (s->told)
                 return;
         s->told = true;
         if (s->state == SANDBOX_ENDING)
                 end_network(s);
+        bool image_kept = s->work[0] && s->ready_sent && s->reason == SPAWN_END_EXIT && s->wait_status == 0 &&
+                          import_keep(s, &image_bytes) == 0;
         struct spawn_message message = {
                 .type = s->ready_sent ? SPAWN_EXITED : SPAWN_CREATE_FAILED,
                 .request = s->request,
@@ -193,6 +197,9 @@ static void tell_api(struct sandbox *s) {
                 .error = s->failed_step ? s->failed_errno : 0,
                 .memory_peak = s->usage.memory_peak,
                 .room_kept = s->state == SANDBOX_KEPT,
+                .image_kept = image_kept,
+                .image = image_kept ? s->id : (struct sandbox_id){0, 0},
+                .image_bytes = image_bytes,
                 .cpu_us = s->usage.cpu_us > s->cpu_at_claim_us ? s->usage.cpu_us - s->cpu_at_claim_us : 0,
         };
         service_send(s->spawner, &message, NULL, 0);
@@ -268,10 +275,14 @@ static void on_cleared(void *data, int fd, uint32_t events) {
 
 /* Once all its processes are reaped, and at the latest then: report, clean up. */
 static void maybe_gone(struct sandbox *s) {
-        if (s->state != SANDBOX_ENDING || s->builder_pid || s->starter_pid || s->init_pid || s->main_pid)
+        if (s->state != SANDBOX_ENDING || s->builder_pid || s->starter_pid || s->init_pid || s->main_pid ||
+            s->remover_pid)
                 return;
         read_usage(s);
         tell_api(s);
+        s->remover_pid = import_discard(s); /* its user is nobody else's until that is done */
+        if (s->remover_pid)
+                return;
         sandbox_release(s);
         remove_from_list(s);
         destroy_cgroup(s);
@@ -309,8 +320,10 @@ bool sandbox_reaped(struct spawner *spawner, pid_t pid, int wait_status) {
                         main_reaped(s, wait_status);
                 else if (pid == s->init_pid)
                         init_reaped(s, wait_status);
-                else if (pid == s->builder_pid || pid == s->starter_pid) {
-                        *(pid == s->builder_pid ? &s->builder_pid : &s->starter_pid) = 0;
+                else if (pid == s->builder_pid || pid == s->starter_pid || pid == s->remover_pid) {
+                        *(pid == s->builder_pid   ? &s->builder_pid
+                          : pid == s->starter_pid ? &s->starter_pid
+                                                  : &s->remover_pid) = 0;
                         maybe_gone(s);
                 } else
                         continue;

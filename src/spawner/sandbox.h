@@ -47,8 +47,9 @@ struct sandbox {
         uint64_t number;  /* names it to the template, and its cgroup */
         uint32_t uid;     /* in the outer user namespace */
         struct image *image; /* its own, or NULL */
+        char work[32];       /* of an import: its folder in the store; "": none */
 
-        pid_t builder_pid, starter_pid, init_pid, main_pid; /* 0: not there, or reaped */
+        pid_t builder_pid, starter_pid, init_pid, main_pid, remover_pid; /* 0: not there, or reaped */
         int init_pidfd, main_pidfd;
         int init_orders; /* our end: orders and reports */
         int main_report; /* our end, until it is parked */

@@ -22,6 +22,7 @@
 #include "spawn/frames.h"
 #include "spawner/egress.h"
 #include "spawner/images.h"
+#include "spawner/imports.h"
 #include "spawner/sandbox_private.h"
 #include "spawner/template.h"
 
@@ -341,9 +342,12 @@ int sandbox_create(struct spawner *spawner, const struct profile *profile, struc
         int r = choose_uid(spawner, &s->uid);
         if (r >= 0 && profile->own_image)
                 r = images_use(spawner, image, &s->image);
+        if (r >= 0 && profile->room == ROOM_IMPORT)
+                r = import_begin(s);
         if (r >= 0)
                 r = start(s);
         if (r < 0) {
+                import_discard(s);
                 sandbox_release(s);
                 cgroup_destroy(&s->cgroup);
                 free(s);

@@ -35,6 +35,9 @@ struct spawner {
         char call_dir[160];     /* the same of tool calls */
         char images_dir[160];   /* agents' images, mounted while they are used */
         char empty_dir[160];    /* has nothing in it: root folder of the egress process */
+        char store_dir[160];    /* their files: the folder "images" of the data folder, once it is needed */
+        char import_dir[160];   /* the host's tools, for imports */
+        int store_fd;           /* the folder of files, or -1 */
         int lock_fd;            /* one service a data folder */
         int init_fd;            /* sealed memory file: the room's init */
 

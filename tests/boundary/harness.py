@@ -20,8 +20,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("SANDBOX_BUILD_DIR", HERE.parents[1] / "build"))
 
 VERSION = 3
-CREATE, CLAIM, KILL, REST, RENEW = 1, 2, 3, 4, 5
-HELLO, READY, CREATE_FAILED, EXITED, TEMPLATE, RESTED = 64, 65, 66, 67, 68, 69
+CREATE, CLAIM, KILL, REST, RENEW, IMAGE_DROP = 1, 2, 3, 4, 5, 6
+HELLO, READY, CREATE_FAILED, EXITED, TEMPLATE, RESTED, IMAGE = 64, 65, 66, 67, 68, 69, 70
 TEMPLATE_STARTING, TEMPLATE_SERVING, TEMPLATE_FAILED = 1, 2, 3
 CLAIM_SESSION = 1
 PROFILE_SNIPPET, PROFILE_CALL, PROFILE_IMPORT = 1, 2, 3
@@ -73,7 +73,8 @@ class Spawner:
     def __init__(self, folder: pathlib.Path, prefix: tuple[str, ...] = (), **settings: str) -> None:
         stage = folder / "program"
         stage.mkdir()
-        for name in ("sandboxd", "sandboxd-egress", "sandbox-init"):
+        (folder / "data").mkdir(mode=0o700, exist_ok=True)  # as the api process does
+        for name in ("sandboxd", "sandboxd-egress", "sandbox-init", "sandbox-import"):
             shutil.copy2(BUILD / name, stage / name)
         for name in ("template", "call"):
             shutil.copytree(BUILD / name, stage / name)

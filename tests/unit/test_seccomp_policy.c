@@ -19,7 +19,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CALLS 512 /* numbers looked at, more than there are */
 
-enum { SNIPPET, CALL, TEMPLATE, INIT, API, POLICIES };
+enum { SNIPPET, CALL, IMPORT, TEMPLATE, INIT, API, POLICIES };
 
 struct program {
         const struct sock_filter *items;
@@ -39,11 +39,13 @@ struct arch {
                 .name = label, .audit = number,                                                                        \
                 .policies = {[SNIPPET] = PROGRAM(snippet_##suffix),                                                    \
                              [CALL] = PROGRAM(call_##suffix),                                                          \
+                             [IMPORT] = PROGRAM(import_##suffix),                                                      \
                              [TEMPLATE] = PROGRAM(template_##suffix),                                                  \
                              [INIT] = PROGRAM(init_##suffix),                                                          \
                              [API] = PROGRAM(api_##suffix)},                                                           \
                 .attacks = {[SNIPPET] = PROGRAM(snippet_attacks_##suffix),                                             \
                             [CALL] = PROGRAM(call_attacks_##suffix),                                                   \
+                            [IMPORT] = PROGRAM(import_attacks_##suffix),                                               \
                             [API] = PROGRAM(api_attacks_##suffix)},                                                    \
         }
 
