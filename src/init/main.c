@@ -9,7 +9,8 @@
  *
  * Descriptors: 3, orders from the spawner (sandbox/steps.h); 4, the work channel of the api process (spawn/frames.h).
  *
- * Called "holder", it does only the reaping: pid 1 of the outer PID namespace, which keeps that namespace alive.
+ * Called "holder", it does only the reaping: pid 1 of the outer PID namespace, which keeps that namespace alive. Called
+ * "sweeper", it empties the folder that it is started in, as the user of an import that is over.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -183,6 +184,10 @@ int main(int argc, char **argv) {
         sigset_t while_waiting;
         if (argc == 1 && strcmp(argv[0], "holder") == 0)
                 return hold();
+        if (argc == 1 && strcmp(argv[0], "sweeper") == 0) {
+                scratch_sweep();
+                return 0;
+        }
 
         int workdir_fd = open("/mnt/data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         int r = workdir_fd < 0 ? -errno : prepare_signals(&while_waiting);

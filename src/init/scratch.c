@@ -1,8 +1,10 @@
 /*
- * Empties /tmp and /dev/shm between two interpreters of one room: their memory is charged to the room.
+ * Empties folders: /tmp and /dev/shm between two interpreters of one room, because their memory is charged to the room;
+ * and what an import has left on the disk.
  *
- * Runs in a room's init after every other process of the room is dead. The trees are hostile: as deep as there are
- * inodes, with modes that forbid everything. No recursion: what is in a folder moves to the top before the folder goes.
+ * Runs in a room's init after every other process of the room is dead, or as the "sweeper" once the room is gone, as
+ * the user whom the files belong to. The trees are hostile: as deep as there are inodes, with modes that forbid
+ * everything. No recursion: what is in a folder moves to the top before the folder goes.
  */
 #include "init/scratch.h"
 
@@ -38,8 +40,8 @@ static void allow(int dir_fd, const char *name, mode_t mode) {
                 return;
 }
 
-/* Moves the folders in it to the top, deletes all else, and then the folder itself. */
-static void dissolve(int top_fd, const char *name) {
+/* Moves the folders in it to the top, deletes all else, and then the folder itself. True if that is gone. */
+static bool dissolve(int top_fd, const char *name) {
         static unsigned moved;
         allow(top_fd, name, 0700);
         CLEANUP_CLOSEDIR DIR *dir = open_list(top_fd, name);
@@ -51,21 +53,24 @@ static void dissolve(int top_fd, const char *name) {
                 allow(dirfd(dir), entry->d_name, 0700); /* a folder that moves is written to: its ".." */
                 renameat(dirfd(dir), entry->d_name, top_fd, place);
         }
-        unlinkat(top_fd, name, AT_REMOVEDIR);
+        return unlinkat(top_fd, name, AT_REMOVEDIR) == 0;
 }
 
-/* One pass over the top. True if another one may find more. */
+/* One pass over the top. True if something went, so that another one may find what has come up. */
 static bool empty_once(const char *path) {
-        bool found = false;
+        bool progress = false;
         CLEANUP_CLOSEDIR DIR *dir = open_list(AT_FDCWD, path);
         for (struct dirent *entry; dir && (entry = readdir(dir));) {
                 if (!is_entry(entry->d_name))
                         continue;
-                found = true;
-                if (unlinkat(dirfd(dir), entry->d_name, 0) < 0)
-                        dissolve(dirfd(dir), entry->d_name);
+                progress |= unlinkat(dirfd(dir), entry->d_name, 0) == 0 || dissolve(dirfd(dir), entry->d_name);
         }
-        return found;
+        return progress;
+}
+
+void scratch_sweep(void) {
+        while (empty_once("."))
+                ;
 }
 
 void scratch_empty(void) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -56,95 +57,37 @@ int imports_prepare_tools(struct spawner *spawner, struct err *e) {
 
 /* ---- removing what somebody else has made */
 
-static bool is_dots(const char *name) {
-        return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
-static DIR *list(int parent, const char *name) {
-        int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-        if (!dir)
-                close_fd(&fd);
-        return dir;
-}
-
-/* It may have taken its owner's rights away. */
-static bool open_up(int parent, const char *name) {
-        return fchmodat(parent, name, 0700, 0) == 0;
-}
-
-/* A folder that is moved up gets a name that nobody has, or that of an empty folder, whose place it takes. */
-static void move_up(int from, const char *name, int top) {
-        static uint64_t number;
-        char place[32];
-        /* Moving one writes its "..". */
-        for (int tries = open_up(from, name) ? 0 : 1000; tries < 1000; tries++) {
-                snprintf(place, sizeof(place), "%llu", (unsigned long long)number++);
-                if (renameat(from, name, top, place) == 0)
-                        return;
-        }
-}
-
-/* Everything in it goes, folders by moving up. True if that has brought the whole nearer to its end. */
-static bool remove_folder(int top, const char *name) {
-        CLEANUP_CLOSEDIR DIR *dir = open_up(top, name) ? list(top, name) : NULL;
-        for (const struct dirent *entry; dir && (entry = readdir(dir));)
-                if (!is_dots(entry->d_name) && unlinkat(dirfd(dir), entry->d_name, 0) < 0)
-                        move_up(dirfd(dir), entry->d_name, top);
-        return unlinkat(top, name, AT_REMOVEDIR) == 0;
-}
-
 /*
- * Folders may lie thousands deep in each other. So there is no descent: each round removes the folders of the first
- * level and moves those in them up to it. Two descriptors and no stack are enough for any tree, and no path is formed.
+ * By the room's init under another name (src/init/scratch.c), as the user whom it all belongs to: whatever goes wrong,
+ * nothing of anybody else's can be removed. It takes its time, and the spawner has none.
  */
-static void empty_folder(int top) {
-        for (bool progress = true; progress;) {
-                CLEANUP_CLOSEDIR DIR *dir = list(top, ".");
-                progress = false;
-                for (const struct dirent *entry; dir && (entry = readdir(dir));)
-                        if (!is_dots(entry->d_name))
-                                progress |= unlinkat(top, entry->d_name, 0) == 0 || remove_folder(top, entry->d_name);
-        }
-}
-
-/* As the user whom it all belongs to: whatever goes wrong, nothing of anybody else's can be removed. */
-static _Noreturn void remove_as(int store, const char *name, uid_t uid) {
+static pid_t start_sweeper(const struct spawner *spawner, const char *name, uid_t uid) {
+        static char *const arguments[] = {(char *)"sweeper", NULL}, *const environment[] = {NULL};
         pid_t pid = fork();
-        if (pid == 0) {
-                if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
-                        _exit(1);
-                CLEANUP_CLOSE int top = openat(store, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                if (top >= 0)
-                        empty_folder(top);
-                _exit(0);
-        }
-        if (pid > 0)
-                waitpid(pid, NULL, 0);
-        _exit(unlinkat(store, name, AT_REMOVEDIR) < 0 ? 1 : 0);
+        if (pid != 0)
+                return pid;
+        CLEANUP_CLOSE int folder = openat(spawner->store_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (folder >= 0 && fchdir(folder) == 0 && setgroups(0, NULL) == 0 && setresgid(uid, uid, uid) == 0 &&
+            setresuid(uid, uid, uid) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+                fexecve(spawner->init_fd, arguments, environment);
+        _exit(1);
 }
 
-/* It takes its time, and the spawner has none: in a process of its own, without a descriptor of anybody else. */
-static pid_t start_removing(int store, const char *name, uid_t uid) {
-        pid_t pid = fork();
-        if (pid == 0) {
-                if (dup2(store, 3) < 0 || close_range(4, UINT_MAX, 0) < 0)
-                        _exit(1);
-                remove_as(3, name, uid);
-        }
-        return pid;
-}
-
+/* Before there is a loop, so it is waited for. */
 void imports_clean_up(struct spawner *spawner) {
-        CLEANUP_CLOSEDIR DIR *dir = list(spawner->store_fd, ".");
+        CLEANUP_CLOSE int fd = openat(spawner->store_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        CLEANUP_CLOSEDIR DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         struct stat st;
+        if (dir)
+                take_fd(&fd);
         for (const struct dirent *entry; dir && (entry = readdir(dir));) {
                 if (strncmp(entry->d_name, IMPORT_WORK_PREFIX, strlen(IMPORT_WORK_PREFIX)) != 0 ||
                     fstatat(spawner->store_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
-                pid_t pid = start_removing(spawner->store_fd, entry->d_name, st.st_uid);
+                pid_t pid = start_sweeper(spawner, entry->d_name, st.st_uid);
                 if (pid > 0)
                         waitpid(pid, NULL, 0);
+                unlinkat(spawner->store_fd, entry->d_name, AT_REMOVEDIR);
         }
 }
 
@@ -197,12 +140,15 @@ int import_keep(const struct sandbox *s, uint64_t *ret_bytes) {
         return 0;
 }
 
-pid_t import_discard(struct sandbox *s) {
-        if (!s->work[0])
-                return 0;
-        pid_t pid = start_removing(s->spawner->store_fd, s->work, host_uid(s));
+pid_t import_discard(const struct sandbox *s) {
+        pid_t pid = start_sweeper(s->spawner, s->work, host_uid(s));
         if (pid < 0)
                 log_error("cannot remove what an import has left; the next start does", "folder", s->work);
-        s->work[0] = '\0';
         return pid > 0 ? pid : 0;
+}
+
+void import_end(struct sandbox *s) {
+        if (s->work[0] && unlinkat(s->spawner->store_fd, s->work, AT_REMOVEDIR) < 0)
+                log_error("could not remove all that an import has left; the next start tries again", "folder", s->work);
+        s->work[0] = '\0';
 }

@@ -22,5 +22,8 @@ int import_begin(struct sandbox *sandbox);
 /* The import is over and well: its file becomes an image under its id. 0 or negative errno. */
 int import_keep(const struct sandbox *sandbox, uint64_t *ret_bytes);
 
-/* Starts to remove the folder, once no process of the room is left. A process, or 0 if there is nothing to remove. */
-pid_t import_discard(struct sandbox *sandbox);
+/* Has the folder emptied, once no process of the room is left; a child of the spawner, or 0. */
+pid_t import_discard(const struct sandbox *sandbox);
+
+/* Removes the folder, which is empty. Harmless for what is no import, and twice. */
+void import_end(struct sandbox *sandbox);

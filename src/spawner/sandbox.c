@@ -276,13 +276,17 @@ static void on_cleared(void *data, int fd, uint32_t events) {
 /* Once all its processes are reaped, and at the latest then: report, clean up. */
 static void maybe_gone(struct sandbox *s) {
         if (s->state != SANDBOX_ENDING || s->builder_pid || s->starter_pid || s->init_pid || s->main_pid ||
-            s->remover_pid)
+            s->sweeper_pid)
                 return;
         read_usage(s);
         tell_api(s);
-        s->remover_pid = import_discard(s); /* its user is nobody else's until that is done */
-        if (s->remover_pid)
-                return;
+        if (s->work[0] && !s->swept) {
+                s->swept = true;
+                s->sweeper_pid = import_discard(s); /* its user is nobody else's until that is done */
+                if (s->sweeper_pid)
+                        return;
+        }
+        import_end(s);
         sandbox_release(s);
         remove_from_list(s);
         destroy_cgroup(s);
@@ -320,10 +324,10 @@ bool sandbox_reaped(struct spawner *spawner, pid_t pid, int wait_status) {
                         main_reaped(s, wait_status);
                 else if (pid == s->init_pid)
                         init_reaped(s, wait_status);
-                else if (pid == s->builder_pid || pid == s->starter_pid || pid == s->remover_pid) {
+                else if (pid == s->builder_pid || pid == s->starter_pid || pid == s->sweeper_pid) {
                         *(pid == s->builder_pid   ? &s->builder_pid
                           : pid == s->starter_pid ? &s->starter_pid
-                                                  : &s->remover_pid) = 0;
+                                                  : &s->sweeper_pid) = 0;
                         maybe_gone(s);
                 } else
                         continue;

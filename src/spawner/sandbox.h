@@ -48,8 +48,9 @@ struct sandbox {
         uint32_t uid;     /* in the outer user namespace */
         struct image *image; /* its own, or NULL */
         char work[32];       /* of an import: its folder in the store; "": none */
+        bool swept;          /* that is empty, or being emptied */
 
-        pid_t builder_pid, starter_pid, init_pid, main_pid, remover_pid; /* 0: not there, or reaped */
+        pid_t builder_pid, starter_pid, init_pid, main_pid, sweeper_pid; /* 0: not there, or reaped */
         int init_pidfd, main_pidfd;
         int init_orders; /* our end: orders and reports */
         int main_report; /* our end, until it is parked */

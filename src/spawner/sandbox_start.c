@@ -347,7 +347,7 @@ int sandbox_create(struct spawner *spawner, const struct profile *profile, struc
         if (r >= 0)
                 r = start(s);
         if (r < 0) {
-                import_discard(s);
+                import_end(s);
                 sandbox_release(s);
                 cgroup_destroy(&s->cgroup);
                 free(s);

@@ -69,7 +69,7 @@ MALFORMED = {
     "two messages in one": GOOD_CREATE * 2,
     "a megabyte's worth of nothing": bytes(65536),
     "type 0": boundary.pack(type=0),
-    "unknown type": boundary.pack(type=6),
+    "unknown type": boundary.pack(type=7),
     "a type of the other direction": boundary.pack(type=boundary.EXITED),
     "largest type": boundary.pack(type=0xFFFFFFFF),
     "other version": boundary.pack(type=boundary.CREATE, profile=boundary.PROFILE_SNIPPET, version=boundary.VERSION + 1),
