@@ -32,14 +32,15 @@ FILES = {
 }
 
 
-def start_spawner(folder: pathlib.Path, **settings: str) -> Spawner:
-    """With one image, which has all of the above and the package for agent authors."""
+def start_spawner(folder: pathlib.Path, prefix: tuple[str, ...] = ("unshare", "--net"), more: dict[str, str] | None = None,
+                  **settings: str) -> Spawner:
+    """With one image, which has all of the above, more, and the package for agent authors. The prefix is what starts it."""
     package = HERE.parents[1] / "python" / "code_sandbox"
-    files = FILES | {f"/agent/code_sandbox/{file.name}": file.read_text() for file in package.glob("*.py")}
+    files = FILES | (more or {}) | {f"/agent/code_sandbox/{file.name}": file.read_text() for file in package.glob("*.py")}
     agent_image.make(folder, folder / "data" / "images" / IMAGE_NAME, files)
-    # In a network of its own, without a route out: whatever a call tries, and whatever is wrong, reaches nobody.
+    # By default in a network of its own, without a route out: whatever a call tries, and whatever is wrong, reaches nobody.
     settings = {"SANDBOX_WARM_POOL": "0", "SANDBOX_MAX_CONCURRENT": "20", **settings}
-    spawner = Spawner(folder, ("unshare", "--net"), **settings)
+    spawner = Spawner(folder, prefix, **settings)
     spawner.receive(boundary.HELLO)
     return spawner
 

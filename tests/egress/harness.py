@@ -57,6 +57,25 @@ def parse(payload):
     return Record(DECISIONS[decision], RULES[rule], text, port, host.decode("ascii"), sent, received, opened)
 
 
+def read_records(channel, seconds=10):
+    """Reads an egress channel up to its end."""
+    data, deadline = b"", time.monotonic() + seconds
+    while True:
+        ready, _, _ = select.select([channel], [], [], max(0, deadline - time.monotonic()))
+        assert ready, "the channel does not end"
+        part = channel.recv(1 << 20)
+        if not part:
+            break
+        data += part
+    found = []
+    while data:
+        kind, length = struct.unpack_from("<II", data)
+        assert kind == FRAME_EGRESS and len(data) >= 8 + length
+        found.append(parse(data[8:8 + length]))
+        data = data[8 + length:]
+    return found
+
+
 class Room:
     def __init__(self, egress, number):
         self.egress, self.number = egress, number
@@ -85,28 +104,10 @@ class Room:
         assert process.returncode == 0, err.decode()
         return out.decode()
 
-    def records(self, seconds=10):
-        """Reads the channel up to its end."""
-        data, deadline = b"", time.monotonic() + seconds
-        while True:
-            ready, _, _ = select.select([self.channel], [], [], max(0, deadline - time.monotonic()))
-            assert ready, "the channel does not end"
-            part = self.channel.recv(1 << 20)
-            if not part:
-                break
-            data += part
-        found = []
-        while data:
-            kind, length = struct.unpack_from("<II", data)
-            assert kind == FRAME_EGRESS and len(data) >= 8 + length
-            found.append(parse(data[8:8 + length]))
-            data = data[8 + length:]
-        return found
-
     def detach(self):
         self.egress.order(DETACH, self.number)
         self.attached = False
-        records = self.records()
+        records = read_records(self.channel)
         self.channel.close()
         return records
 
