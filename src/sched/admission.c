@@ -69,6 +69,7 @@ static void leave(struct admission *admission, struct admission_ticket *ticket) 
         ticket->lane = NULL;
         lane->count--;
         admission->waiting--;
+        admission->waiting_cold -= ticket->cold;
         admission->waiting_bytes -= ticket->bytes;
         if (lane->count == 0)
                 drop_lane(admission, lane);
@@ -78,6 +79,7 @@ static void count_in(struct admission *admission, struct admission_ticket *ticke
         ticket->lane = lane;
         lane->count++;
         admission->waiting++;
+        admission->waiting_cold += ticket->cold;
         admission->waiting_bytes += ticket->bytes;
 }
 
@@ -114,11 +116,12 @@ static struct admission_ticket *displace(struct admission *admission, const char
         return ticket;
 }
 
-int admission_enter(struct admission *admission, struct admission_ticket *ticket, const char *name, uint64_t bytes,
-                    uint64_t now_ns, struct admission_ticket **ret_displaced) {
+/* What the ticket holds already stays. */
+static int enter(struct admission *admission, struct admission_ticket *ticket, const char *name,
+                 struct admission_ticket **ret_displaced) {
         *ret_displaced = NULL;
-        if (is_full(admission, bytes)) {
-                *ret_displaced = displace(admission, name, bytes);
+        if (is_full(admission, ticket->bytes)) {
+                *ret_displaced = displace(admission, name, ticket->bytes);
                 admission->refused_total++;
                 if (!*ret_displaced)
                         return ADMISSION_FULL;
@@ -127,7 +130,7 @@ int admission_enter(struct admission *admission, struct admission_ticket *ticket
         struct admission_lane *lane = find_lane(admission, name);
         if (!lane && !(lane = add_lane(admission, name)))
                 return -ENOMEM;
-        *ticket = (struct admission_ticket){.entered_ns = now_ns, .bytes = bytes, .ahead = lane->last};
+        ticket->ahead = lane->last;
         if (lane->last)
                 lane->last->behind = ticket;
         else
@@ -135,6 +138,18 @@ int admission_enter(struct admission *admission, struct admission_ticket *ticket
         lane->last = ticket;
         count_in(admission, ticket, lane);
         return ADMISSION_WAITS;
+}
+
+int admission_enter(struct admission *admission, struct admission_ticket *ticket, const char *name, uint64_t bytes,
+                    uint64_t now_ns, struct admission_ticket **ret_displaced) {
+        *ticket = (struct admission_ticket){.entered_ns = now_ns, .bytes = bytes};
+        return enter(admission, ticket, name, ret_displaced);
+}
+
+int admission_enter_cold(struct admission *admission, struct admission_ticket *ticket, const char *name, uint64_t bytes,
+                         uint64_t now_ns, struct admission_ticket **ret_displaced) {
+        *ticket = (struct admission_ticket){.entered_ns = now_ns, .bytes = bytes, .cold = true};
+        return enter(admission, ticket, name, ret_displaced);
 }
 
 int admission_return(struct admission *admission, struct admission_ticket *ticket, const char *name) {
@@ -155,18 +170,35 @@ int admission_return(struct admission *admission, struct admission_ticket *ticke
 
 uint32_t admission_demand(const struct admission *admission) {
         uint32_t free_places = admission->settings.running_max - admission->running;
-        return admission->waiting < free_places ? admission->waiting : free_places;
+        uint32_t waiting = admission->waiting - admission->waiting_cold;
+        return waiting < free_places ? waiting : free_places;
 }
 
-struct admission_ticket *admission_next(struct admission *admission) {
-        if (admission_demand(admission) == 0)
+struct admission_ticket *admission_peek(const struct admission *admission) {
+        if (admission->waiting == 0 || admission->running >= admission->settings.running_max)
                 return NULL;
-        struct admission_lane *lane = admission->turn->next;
-        admission->turn = lane;
-        struct admission_ticket *ticket = lane->first;
+        return admission->turn->next->first;
+}
+
+static struct admission_ticket *let_through(struct admission *admission, struct admission_ticket *ticket) {
+        admission->turn = ticket->lane;
         leave(admission, ticket);
         admission->running++;
         return ticket;
+}
+
+struct admission_ticket *admission_next(struct admission *admission) {
+        struct admission_ticket *ticket = admission_peek(admission);
+        return ticket ? let_through(admission, ticket) : NULL;
+}
+
+struct admission_ticket *admission_next_cold(struct admission *admission) {
+        if (admission->waiting_cold == 0 || !admission_peek(admission))
+                return NULL;
+        for (struct admission_lane *lane = admission->turn->next;; lane = lane->next)
+                for (struct admission_ticket *ticket = lane->first; ticket; ticket = ticket->behind)
+                        if (ticket->cold)
+                                return let_through(admission, ticket);
 }
 
 void admission_release(struct admission *admission, uint64_t ran_ns) {

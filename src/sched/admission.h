@@ -5,6 +5,7 @@
  *
  * Every run enters the queue; it leaves it when a sandbox is there for it (admission_next), when it has waited too long
  * (admission_expired) or when nobody wants it any more (admission_cancel). At most `running_max` runs hold a sandbox.
+ * Some runs are cold: theirs is made for them alone once it is their turn, so they do not wait for one of the pool.
  * Fairness is between lanes, one lane a project: lanes take turns, and within a lane the first comes first. When the
  * queue is full, the newcomer takes the place of the youngest of the longest lane, if that lane is longer than the
  * newcomer's own: a project that floods the service fills its own share of the queue and not that of the others.
@@ -34,6 +35,7 @@ struct admission_ticket {
         struct admission_ticket *ahead, *behind;
         uint64_t entered_ns;
         uint64_t bytes;
+        bool cold;
 };
 
 struct admission_lane {
@@ -47,6 +49,7 @@ struct admission {
         struct admission_settings settings;
         struct admission_lane *turn; /* the lane before the one whose turn it is; NULL: nobody waits */
         uint32_t waiting, running;
+        uint32_t waiting_cold; /* of those that wait */
         uint64_t waiting_bytes;
         uint64_t run_ns; /* how long a run holds its sandbox: a moving average */
         uint64_t refused_total, expired_total;
@@ -64,13 +67,20 @@ void admission_deinit(struct admission *admission);
  */
 int admission_enter(struct admission *admission, struct admission_ticket *ticket, const char *lane, uint64_t bytes,
                     uint64_t now_ns, struct admission_ticket **ret_displaced);
+/* The same for a run that is cold. */
+int admission_enter_cold(struct admission *admission, struct admission_ticket *ticket, const char *lane, uint64_t bytes,
+                         uint64_t now_ns, struct admission_ticket **ret_displaced);
 /* Puts a run whose sandbox came to nothing back at the head of its lane, its wait as before. */
 int admission_return(struct admission *admission, struct admission_ticket *ticket, const char *lane);
 
-/* Runs that could start at once if there were sandboxes for them. */
+/* Runs that could start at once if the pool had sandboxes for them: cold ones do not count. */
 uint32_t admission_demand(const struct admission *admission);
+/* Whose turn it is; NULL if nobody waits or no more may run. It stays in the queue. */
+struct admission_ticket *admission_peek(const struct admission *admission);
 /* Lets one run through and counts it as running; NULL if nobody waits or no more may run. */
 struct admission_ticket *admission_next(struct admission *admission);
+/* The same among those that are cold. */
+struct admission_ticket *admission_next_cold(struct admission *admission);
 /* The sandbox of a run that was let through has ended after so long. */
 void admission_release(struct admission *admission, uint64_t ran_ns);
 
