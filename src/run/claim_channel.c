@@ -19,6 +19,8 @@ static const struct frame_rule rules[] = {
         {FRAME_STARTED, 0, 0},
         {FRAME_RESULT, 2, RESULT_FRAME_BYTES},
         {FRAME_CELL_END, sizeof(struct cell_end), sizeof(struct cell_end)},
+        {FRAME_PROGRESS, 2, PROGRESS_BYTES_MAX},
+        {FRAME_CALL_END, 2, CALL_END_BYTES},
 };
 
 static bool take_result(struct claim_channel *channel, const char *payload, uint32_t length) {
@@ -50,10 +52,23 @@ static bool take_call_over(struct claim_channel *channel, const char *payload) {
         return true;
 }
 
+/* Of a tool call or an import. */
+static bool take_word(struct claim_channel *channel, uint32_t type, const char *payload, uint32_t length) {
+        channel->over = type == FRAME_CALL_END;
+        if (channel->over)
+                channel->handler->on_call_end(channel->data, payload, length);
+        else if (channel->handler->on_progress)
+                channel->handler->on_progress(channel->data, payload, length);
+        return true;
+}
+
 static bool on_frame(void *data, uint32_t type, const char *payload, uint32_t length) {
         struct claim_channel *channel = data;
-        if (channel->over)
+        bool of_call = type == FRAME_PROGRESS || type == FRAME_CALL_END;
+        if (channel->over || (type != FRAME_STARTED && of_call != (channel->head.type == FRAME_CALL)))
                 return false;
+        if (of_call)
+                return take_word(channel, type, payload, length);
         if (type == FRAME_RESULT)
                 return take_result(channel, payload, length);
         if (type == FRAME_CELL_END)
@@ -70,7 +85,11 @@ static bool on_frame(void *data, uint32_t type, const char *payload, uint32_t le
  * and does not block until its time is over.
  */
 static void end_reading(struct claim_channel *channel, enum frame_status status) {
+        const struct frame *last = &channel->reader.header.frame;
         channel->ended = channel->broken = true;
+        if (status == FRAMES_BAD && channel->head.type == FRAME_CALL && !channel->over &&
+            last->type == FRAME_CALL_END && last->length > CALL_END_BYTES)
+                channel->handler->on_call_end(channel->data, NULL, last->length);
         if (status == FRAMES_BAD)
                 shutdown(channel->fd, SHUT_RD);
         frame_reader_deinit(&channel->reader);
@@ -161,13 +180,11 @@ int claim_channel_release(struct claim_channel *channel) {
         return fd;
 }
 
-int claim_channel_send(struct claim_channel *channel, const char *code, size_t length, const int *fds,
-                       unsigned fd_count) {
-        assert(length <= CODE_BYTES_MAX && channel->to_send == 0 && (fd_count == 1 || fd_count == CELL_FDS));
-        channel->head = (struct frame){
-                .type = fd_count == 1 ? FRAME_CODE : FRAME_CELL,
-                .length = (uint32_t)length,
-        };
+int claim_channel_send(struct claim_channel *channel, enum frame_type type, const char *code, size_t length,
+                       const int *fds) {
+        unsigned fd_count = type == FRAME_CELL ? CELL_FDS : 1;
+        assert(length <= CODE_BYTES_MAX && channel->to_send == 0);
+        channel->head = (struct frame){.type = type, .length = (uint32_t)length};
         channel->code = code;
         channel->to_send = sizeof(channel->head) + length;
         memcpy(channel->fds, fds, fd_count * sizeof(*fds));

@@ -19,6 +19,10 @@ struct claim_handler {
         void (*on_result)(void *data, char *json, size_t length);
         /* The call of a session is over; nothing more is read until the next one. NULL for a run that is none. */
         void (*on_call_over)(void *data, int exit_code);
+        /* A tool call or an import says what came of it, once. NULL bytes: with more of them than are read. */
+        void (*on_call_end)(void *data, const char *json, size_t length);
+        /* How far an import is: any bytes, not yet known to be JSON. */
+        void (*on_progress)(void *data, const char *json, size_t length);
 };
 
 struct claim_channel {
@@ -32,7 +36,7 @@ struct claim_channel {
         bool started; /* FRAME_STARTED has come */
         unsigned results;
         size_t results_bytes;
-        bool over;    /* FRAME_CELL_END has come */
+        bool over;    /* FRAME_CELL_END or FRAME_CALL_END has come */
         bool broken;  /* a bad frame came, or the other end is closed: of no use for another call */
         struct frame head;    /* of the code frame */
         const char *code;     /* borrowed until all is sent */
@@ -49,11 +53,11 @@ int claim_channel_release(struct claim_channel *channel);
 
 /*
  * Sends the code and the descriptors (taken over as said above; `code` must stay until the channel is deinitialised),
- * as much at once as the socket takes and the rest from the loop, and starts to listen. One descriptor, standard input,
- * makes it a run; CELL_FDS of them, a call of a session. 0 or negative errno.
+ * as much at once as the socket takes and the rest from the loop, and starts to listen. FRAME_CODE and FRAME_CALL take one
+ * descriptor, standard input; FRAME_CELL takes CELL_FDS of them. 0 or negative errno.
  */
-int claim_channel_send(struct claim_channel *channel, const char *code, size_t length, const int *fds,
-                       unsigned fd_count);
+int claim_channel_send(struct claim_channel *channel, enum frame_type type, const char *code, size_t length,
+                       const int *fds);
 
 /* Reads what is left when the sandbox is known to be gone. True: there is nothing more to come. */
 bool claim_channel_drain(struct claim_channel *channel);

@@ -29,6 +29,7 @@
 #define DYING_NS (50 * NS_PER_MS)
 
 static void act(struct run *run, unsigned actions);
+static void on_egress_ended(void *data);
 static void give_up_sandbox(struct run *run);
 
 void run_step(struct run *run, enum run_event event) {
@@ -43,6 +44,20 @@ static void on_started(void *data) {
         run_step(run, RUN_EVENT_STARTED);
         if (run->setup.request->watched && run->machine.state == RUN_STARTED)
                 run->setup.handler->on_started(run, run->setup.handler_data);
+}
+
+static void on_call_end(void *data, const char *json, size_t length) {
+        struct run *run = data;
+        if (json)
+                call_end_take(&run->call_end, json, length);
+        else
+                call_end_refuse_size(&run->call_end, length);
+}
+
+static void on_progress(void *data, const char *json, size_t length) {
+        struct run *run = data;
+        if (run->machine.state != RUN_DONE && run->setup.handler->on_progress)
+                run->setup.handler->on_progress(run, run->setup.handler_data, json, length);
 }
 
 static void on_result(void *data, char *json, size_t length) {
@@ -88,7 +103,7 @@ static void on_inputs_tried(void *data, const char *failed_name, size_t length, 
 
 static void on_file(void *data, const struct work_file *file) {
         struct run *run = data;
-        if (run->machine.state == RUN_DONE)
+        if (run->machine.state == RUN_DONE || run->kind != RUN_SNIPPET)
                 return;
         const struct run_request *request = run->setup.request;
         const struct rendered *rendered = run_files_add(&run->files, file, request->inline_files, request->keep_files);
@@ -109,6 +124,8 @@ static const struct claim_handler claim_handler = {
         .on_started = on_started,
         .on_result = on_result,
         .on_call_over = run_call_on_over,
+        .on_call_end = on_call_end,
+        .on_progress = on_progress,
 };
 static const struct work_handler work_handler = {
         .on_inputs_tried = on_inputs_tried,
@@ -121,6 +138,7 @@ static const struct work_handler work_handler = {
 static void open_channels(struct run *run, const int fds[SPAWN_READY_FDS]) {
         claim_channel_init(&run->claim, run->setup.loop, fds[SPAWN_FD_CLAIM], &claim_handler, run);
         work_channel_init(&run->work, run->setup.loop, fds[SPAWN_FD_WORK], &work_handler, run);
+        egress_channel_init(&run->egress, run->setup.loop, fds[SPAWN_FD_EGRESS], on_egress_ended, run);
         for (int i = 0; i < RUN_STREAMS; i++) {
                 run->pipes[i].fd = fds[SPAWN_FD_STDOUT + i];
                 output_init(&run->pipes[i].output, run->setup.limits.output_keep_bytes);
@@ -134,6 +152,7 @@ static void close_channels(struct run *run) {
         run->channels_open = false;
         claim_channel_deinit(&run->claim);
         work_channel_deinit(&run->work);
+        egress_channel_deinit(&run->egress);
         for (int i = 0; i < RUN_STREAMS; i++) {
                 run_pipe_close(run, &run->pipes[i]);
                 output_deinit(&run->pipes[i].output);
@@ -148,6 +167,7 @@ static void silence(struct run *run) {
         run_deafen(run);
         loop_remove(run->setup.loop, &run->claim.source);
         loop_remove(run->setup.loop, &run->work.source);
+        loop_remove(run->setup.loop, &run->egress.source);
 }
 
 /* Actions. */
@@ -183,12 +203,27 @@ static void write_inputs(struct run *run) {
                 give_up_sandbox(run);
 }
 
+static int open_input(const struct run_request *request) {
+        if (request->kind != RUN_IMPORT || request->archive_fd < 0)
+                return run_stdin_new(request->stdin_bytes, request->stdin_length);
+        if (lseek(request->archive_fd, 0, SEEK_SET) < 0)
+                return -errno;
+        int fd = fcntl(request->archive_fd, F_DUPFD_CLOEXEC, 0);
+        return fd < 0 ? -errno : fd;
+}
+
+static enum frame_type frame_of(const struct run_request *request) {
+        if (request->kind != RUN_SNIPPET)
+                return FRAME_CALL;
+        return request->session ? FRAME_CELL : FRAME_CODE;
+}
+
 /* The order is what makes a run quick: the clock and the code first, everything that can be done beside it later. */
 static void claim(struct run *run) {
         const struct run_request *request = run->setup.request;
         int fds[CELL_FDS];
         loop_remove(run->setup.loop, &run->timer);
-        if ((fds[CELL_FD_STDIN] = run_stdin_new(request->stdin_bytes, request->stdin_length)) < 0 ||
+        if ((fds[CELL_FD_STDIN] = open_input(request)) < 0 ||
             (request->session && run_make_pipes(run, fds) < 0)) {
                 close_fd(&fds[CELL_FD_STDIN]);
                 give_up_sandbox(run);
@@ -197,12 +232,13 @@ static void claim(struct run *run) {
         run->claimed_ns = clock_now_ns();
         run->started_at_ms = clock_wall_ms();
         run->setup.host->claim(run->setup.host_data, run);
-        int r = claim_channel_send(&run->claim, request->code, request->code_length, fds,
-                                   request->session ? CELL_FDS : 1);
+        int r = claim_channel_send(&run->claim, frame_of(request), request->code, request->code_length, fds);
         if (r == 0)
                 r = run_listen(run);
         if (r == 0)
                 r = work_channel_listen(&run->work);
+        if (r == 0)
+                r = egress_channel_listen(&run->egress);
         if (r < 0) {
                 log_error("a sandbox cannot be listened to", "run", run->id, "error", log_errno(r));
                 give_up_sandbox(run);
@@ -228,16 +264,25 @@ static bool read_to_the_end(struct run *run) {
         ended = claim_channel_drain(&run->claim) && ended;
         ended = work_channel_drain(&run->work) && ended;
         /* A room that is kept keeps its side of the channel, and other processes of it may have kept a pipe. */
-        return ended || run->end.room_kept;
+        return (ended || run->end.room_kept) && run->egress.ended;
 }
 
 static void drain(struct run *run) {
         bool ran = run->started_ns > 0 || run_output_total(run) > 0;
-        if (!run->claim.over)
+        if (!run->claim.over || run->kind != RUN_SNIPPET)
                 run->outcome = outcome_from(run->end.reason, run->end.wait_status, ran);
         bool ended = run->hold != RUN_SANDBOX_GONE || read_to_the_end(run);
         if (ended || loop_add_timer(run->setup.loop, DRAIN_NS, on_drain_timeout, run, &run->timer) < 0)
                 run_step(run, RUN_EVENT_DRAINED);
+}
+
+/* The last to end: its other end is a process that outlives the sandbox. */
+static void on_egress_ended(void *data) {
+        struct run *run = data;
+        if (run->machine.state != RUN_ENDED || !read_to_the_end(run))
+                return;
+        loop_remove(run->setup.loop, &run->timer);
+        run_step(run, RUN_EVENT_DRAINED);
 }
 
 static void requeue(struct run *run) {
@@ -251,6 +296,7 @@ static void requeue(struct run *run) {
         rendered_list_deinit(&run->results);
         run_files_deinit(&run->files);
         run->files_complete = false;
+        call_end_deinit(&run->call_end);
         run->setup.host->requeue(run->setup.host_data, run);
 }
 
@@ -285,6 +331,7 @@ struct run *run_new(const struct run_setup *setup) {
                 return NULL;
         run->setup = *setup;
         run->session = setup->request->session;
+        run->kind = setup->request->kind;
         run->queued_ns = clock_now_ns();
         run->machine.state = RUN_QUEUED;
         id_new(run->id, "run_");
@@ -299,6 +346,7 @@ void run_free(struct run *run) {
         close_channels(run);
         rendered_list_deinit(&run->results);
         run_files_deinit(&run->files);
+        call_end_deinit(&run->call_end);
         free(run);
 }
 
@@ -323,8 +371,9 @@ static bool may_run_again(struct run *run) {
         for (int i = 0; i < RUN_STREAMS; i++)
                 if (run->pipes[i].fd >= 0)
                         run_read_slice(run, (enum run_stream)i);
-        bool ran = run->started_ns > 0 || run_output_total(run) > 0;
-        bool was_dying = run->ended_ns - run->claimed_ns < DYING_NS && !run->setup.request->watched;
+        bool ran = run->started_ns > 0 || run_output_total(run) > 0 || run->egress.records.count > 0;
+        bool was_dying = run->ended_ns - run->claimed_ns < DYING_NS && !run->setup.request->watched &&
+                         run->kind == RUN_SNIPPET; /* a call can have had effects in the network */
         switch (run->end.reason) {
         case SPAWN_END_LOST:
                 return !ran || was_dying;
@@ -338,7 +387,7 @@ static bool may_run_again(struct run *run) {
 void run_sandbox_gone(struct run *run, const struct spawn_exit *end) {
         assert(run->hold == RUN_HAS_SANDBOX);
         run->hold = RUN_SANDBOX_GONE;
-        if (!run->claim.over)
+        if (!run->claim.over || run->kind != RUN_SNIPPET)
                 run->ended_ns = clock_now_ns();
         run->end = *end;
         loop_remove(run->setup.loop, &run->timer);

@@ -13,7 +13,9 @@
 #include <stdint.h>
 
 #include "base/loop.h"
+#include "run/call_end.h"
 #include "run/claim_channel.h"
+#include "run/egress_channel.h"
 #include "run/ids.h"
 #include "run/outcome.h"
 #include "run/output.h"
@@ -25,9 +27,18 @@
 
 struct run;
 
+enum run_kind {
+        RUN_SNIPPET,
+        RUN_CALL,   /* of an agent's tool; or of none, to find them */
+        RUN_IMPORT, /* of an agent's image */
+};
+
 /* What is to be run. All memory is borrowed and must stay until the run has been answered. */
 struct run_request {
-        const char *code;
+        enum run_kind kind;
+        struct sandbox_id image; /* of a call: what its sandbox is made from */
+        int archive_fd;          /* of an import: what it reads, from its beginning, borrowed; -1: nothing */
+        const char *code;        /* of a call or an import: the JSON that says what to do */
         size_t code_length;
         const char *stdin_bytes;
         size_t stdin_length;
@@ -54,6 +65,8 @@ enum run_refusal {
         RUN_REFUSED_INPUT,    /* an input file does not fit: see run->input_error */
         RUN_REFUSED_MEMORY,   /* the service has none left for it */
         RUN_REFUSED_DELETED,  /* its conversation is gone */
+        RUN_REFUSED_IMAGE,    /* the file of the agent's image is gone */
+        RUN_REFUSED_ROOM,     /* no sandbox could be made */
 };
 
 enum run_stream { RUN_STDOUT, RUN_STDERR, RUN_STREAMS };
@@ -68,6 +81,8 @@ struct run_handler {
         /* Exactly one of these is called, and nothing after it; after run_cancel none is. */
         void (*on_done)(struct run *run, void *data);
         void (*on_refused)(struct run *run, void *data, enum run_refusal why);
+        /* Of an import, before those: hostile bytes, not yet known to be JSON. NULL: nobody wants them. */
+        void (*on_progress)(struct run *run, void *data, const char *json, size_t length);
 };
 
 /* What a run needs of the engine. All of it only takes note: no other call of this header is made from within. */
@@ -99,6 +114,7 @@ struct run_pipe {
 struct run {
         struct run_setup setup;
         struct session *session; /* as in the request, which is gone when the run has been answered */
+        enum run_kind kind;      /* the same */
         struct run_machine machine;
         struct admission_ticket ticket; /* the engine's */
         struct run *next;               /* the engine's, or while it waits its session's */
@@ -112,8 +128,9 @@ struct run {
         char sandbox_id[ID_TEXT_BYTES];
         struct claim_channel claim;
         struct work_channel work;
+        struct egress_channel egress;
         struct run_pipe pipes[RUN_STREAMS];
-        bool channels_open; /* the three above are initialised */
+        bool channels_open; /* the four above are initialised */
         struct loop_source *timer;
 
         /* Of a session's call. */
@@ -124,12 +141,15 @@ struct run {
 
         /* What came of it. */
         uint64_t queued_ns, claimed_ns, started_ns, ended_ns; /* points in time; 0: not yet */
+        uint64_t making_ns; /* of a call: when its turn came, and its sandbox began to be made */
+        unsigned rooms_failed; /* sandboxes for it that could not be made */
         int64_t started_at_ms;                                /* of the claim: since 1970, UTC */
         struct rendered_list results;
         struct run_files files;
         bool files_complete; /* the list of files has come to its end */
         struct spawn_exit end;
-        struct outcome_of_run outcome;
+        struct outcome_of_run outcome; /* of a call: as its process ended; call_end_judge tells how the call did */
+        struct call_end call_end;
         enum run_refusal refusal;
         struct {
                 char name[FILE_NAME_MAX + 1];

@@ -139,6 +139,7 @@ struct egress_record {
 
 #define EGRESS_HOST_MAX 253
 #define EGRESS_RECORDS_MAX 1000 /* named a sandbox; later ones are counted in the last one's place */
+#define PROGRESS_BYTES_MAX UINT32_C(4096)
 #define CALL_BYTES_MAX (UINT32_C(2) << 20)
 #define CALL_RESULT_BYTES_MAX (UINT32_C(8) << 20)
 #define CALL_END_BYTES (CALL_RESULT_BYTES_MAX + (UINT32_C(256) << 10)) /* with the error and its traceback */

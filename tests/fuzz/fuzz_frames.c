@@ -74,8 +74,14 @@ static const struct run_host host = {
         .requeue = count_requeue,
         .finished = ignore_host,
 };
-static const struct run_handler handler = {ignore_start, ignore_output, ignore_item,
-                                           ignore_item,  count_done,    count_refused};
+static const struct run_handler handler = {
+        .on_started = ignore_start,
+        .on_output = ignore_output,
+        .on_result = ignore_item,
+        .on_file = ignore_item,
+        .on_done = count_done,
+        .on_refused = count_refused,
+};
 static const struct work_input inputs[] = {{"a", 1, "x", 1}};
 
 static void stop_loop(void *data) {

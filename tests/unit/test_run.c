@@ -109,7 +109,14 @@ static void on_refused(struct run *run, void *data, enum run_refusal why) {
         f->refusal = why;
 }
 
-static const struct run_handler handler = {on_started, on_output, on_result, on_file, on_done, on_refused};
+static const struct run_handler handler = {
+        .on_started = on_started,
+        .on_output = on_output,
+        .on_result = on_result,
+        .on_file = on_file,
+        .on_done = on_done,
+        .on_refused = on_refused,
+};
 
 static void stop_loop(void *data) {
         loop_quit(data, 0);
