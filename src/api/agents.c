@@ -9,13 +9,16 @@
 #include "api/agent_tools.h"
 #include "api/api.h"
 #include "api/audit.h"
+#include "api/deploy.h"
 #include "api/http.h"
+#include "api/images.h"
 #include "api/json.h"
 #include "api/names.h"
 #include "api/paging.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "store/agents.h"
+#include "store/images.h"
 
 #define PAGE_DEFAULT 50
 #define PAGE_MAX 200
@@ -33,6 +36,12 @@ static json_t *summary_json(const struct store_agent *agent) {
                          time_json(agent->created_ms), "updated_at", time_json(agent->updated_ms));
 }
 
+static void add_image(json_t *whole, const struct store_image *image) {
+        json_object_set_new(whole, "image_digest", image ? json_string(image->digest) : json_null());
+        json_object_set_new(whole, "image_bytes", image ? json_integer(image->bytes) : json_null());
+        json_object_set_new(whole, "python", image ? json_string(image->python) : json_null());
+}
+
 static json_t *agent_json(const struct store_agent *agent, const struct agent_settings *settings) {
         json_t *whole = summary_json(agent);
         if (!whole)
@@ -44,19 +53,39 @@ static json_t *agent_json(const struct store_agent *agent, const struct agent_se
         return whole;
 }
 
-static void answer_agent(struct api *api, struct http_request *request, unsigned status, const char *name) {
+/* 0, STORE_E_NOT_FOUND or a negative errno. */
+static int read_agent(struct api *api, int64_t project, const char *name, json_t **ret) {
         CLEANUP(store_agent_deinit) struct store_agent agent = {0};
+        CLEANUP(store_image_deinit) struct store_image image = {0};
         struct agent_settings settings;
-        int64_t project = request->auth.project_id;
         int r = store_agent_find(api->store, project, name, &agent);
         if (r == 0)
                 r = agent_settings_load(api->store, api->config, project, name, &settings);
+        if (r != 0)
+                return r;
+        r = store_image_of_agent(api->store, project, name, &image);
+        if (r < 0)
+                return r;
+        *ret = agent_json(&agent, &settings);
+        if (*ret)
+                add_image(*ret, r == 0 ? &image : NULL);
+        return 0;
+}
+
+json_t *agent_full_json(struct api *api, const struct http_request *request, const char *name) {
+        json_t *agent = NULL;
+        return read_agent(api, request->auth.project_id, name, &agent) == 0 ? agent : NULL;
+}
+
+static void answer_agent(struct api *api, struct http_request *request, unsigned status, const char *name) {
+        json_t *agent = NULL;
+        int r = read_agent(api, request->auth.project_id, name, &agent);
         if (r == STORE_E_NOT_FOUND)
                 answer_no_agent(request, name);
         else if (r != 0)
                 answer_store_failure(request);
         else
-                http_reply_json(request, status, agent_json(&agent, &settings));
+                http_reply_json(request, status, agent);
 }
 
 /* ---- reading */
@@ -87,29 +116,6 @@ void agents_handle_get(struct api *api, struct http_request *request) {
 
 /* ---- writing */
 
-/*
- * Where an agent's tools will run from. Only a reference is ever taken: the path of a file of the host would let any
- * client read it. Until a service can fetch such an image, it says so instead of keeping a name that means nothing.
- */
-static int check_image(const char *image, struct err *e) {
-        static const char scheme[] = "docker://";
-        if (strncmp(image, scheme, strlen(scheme)) != 0 || !image[strlen(scheme)])
-                return err_set_field(e, -EINVAL, "image",
-                                     "image must be a reference such as \"docker://registry.example/name:tag\".");
-        return err_set_field(e, -EINVAL, "image",
-                             "This service cannot deploy an agent's image yet: leave image out. Code that a model "
-                             "writes runs without one.");
-}
-
-static int take_members(const json_t *image, json_t *tools, char **ret_tools, struct err *e) {
-        if (image) {
-                int r = check_image(json_string_value(image), e);
-                if (r < 0)
-                        return r;
-        }
-        return tools ? agent_tools_take(tools, ret_tools, e) : 0;
-}
-
 void agents_handle_put(struct api *api, struct http_request *request) {
         const char *name = request->params[0];
         json_t *body, *image, *tools;
@@ -128,7 +134,14 @@ void agents_handle_put(struct api *api, struct http_request *request) {
         }
         if (!json_decode_request(request, fields, ARRAY_SIZE(fields), &body))
                 return;
-        int r = take_members(image, tools, &tools_text, &e);
+        if (image) {
+                CLEANUP_FREE char *reference = strdup(json_string_value(image));
+                json_t *declared = json_incref(tools);
+                json_decref(body);
+                deploy_start(api, request, reference ? reference : "", declared);
+                return;
+        }
+        int r = tools ? agent_tools_take(tools, &tools_text, &e) : 0;
         if (r == 0)
                 r = store_agent_put(api->store, request->auth.project_id, name, NULL, tools_text, &created);
         json_decref(body);
@@ -150,7 +163,9 @@ void agents_handle_put(struct api *api, struct http_request *request) {
 
 void agents_handle_delete(struct api *api, struct http_request *request) {
         const char *name = request->params[0];
-        int r = store_agent_delete(api->store, request->auth.project_id, name);
+        struct store_retired retired;
+        int r = store_agent_delete(api->store, request->auth.project_id, name, &retired);
+        images_retire_all(api->images, &retired);
         if (r == STORE_E_NOT_FOUND) {
                 answer_no_agent(request, name);
         } else if (r != 0) {

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <jansson.h>
+
 struct api;
 struct http_request;
 
@@ -17,6 +19,9 @@ void agents_handle_delete(struct api *api, struct http_request *request);
 void agents_handle_env_list(struct api *api, struct http_request *request);
 void agents_handle_env_put(struct api *api, struct http_request *request);
 void agents_handle_env_delete(struct api *api, struct http_request *request);
+
+/* An agent as it is shown. A new reference, or NULL. */
+json_t *agent_full_json(struct api *api, const struct http_request *request, const char *name);
 
 /* TERMINAL. The project has no agent of that name. */
 void answer_no_agent(struct http_request *request, const char *name);

@@ -12,6 +12,7 @@
 struct activity;
 struct audit;
 struct auth;
+struct call;
 struct config;
 struct console;
 struct conversation_events;
@@ -19,6 +20,7 @@ struct engine;
 struct execution;
 struct expiry;
 struct http_server;
+struct images;
 struct loop;
 struct metrics;
 struct sessions;
@@ -38,6 +40,9 @@ struct api {
         struct sessions *sessions; /* stateful ones that live */
         struct expiry *expiry; /* ends conversations */
         struct execution *executions; /* requests to run something that are on their way */
+        struct call *calls;           /* and those to call a tool */
+        struct images *images;        /* of agents, that are on the disk */
+        unsigned deploys;             /* of images, that are on their way */
         struct engine *engine; /* pool and runs; talks to the spawner */
         struct conversation_events *events; /* who listens to conversations */
         struct http_server *http;

@@ -25,6 +25,7 @@ struct datadir {
 };
 
 #define DATADIR_STORE "/" /* the folder of the store, as seen from inside the jail */
+#define DATADIR_UPLOADS "/" /* for files without a name */
 
 /* Makes what is missing. `uid` and `gid` are the service user's. 0 or a negative errno. */
 int datadir_open(const struct config *config, uid_t uid, gid_t gid, struct datadir *ret, struct err *e);

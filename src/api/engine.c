@@ -37,7 +37,7 @@
 
 struct engine_sandbox *engine_find_sandbox(const struct engine *engine, struct sandbox_id id) {
         struct engine_sandbox *sandbox = engine->sandboxes;
-        while (sandbox && !sandbox_id_equal(sandbox->id, id))
+        while (sandbox && (sandbox->making || !sandbox_id_equal(sandbox->id, id)))
                 sandbox = sandbox->next;
         return sandbox;
 }
@@ -62,6 +62,14 @@ static struct engine_sandbox *sandbox_of(struct engine *engine, const struct run
         struct engine_sandbox *sandbox = engine_find_sandbox(engine, run->sandbox);
         assert(sandbox && sandbox->run == run);
         return sandbox;
+}
+
+void engine_lease(struct engine_sandbox *sandbox, struct run *run) {
+        int fds[SPAWN_READY_FDS];
+        for (int i = 0; i < SPAWN_READY_FDS; i++)
+                fds[i] = take_fd(&sandbox->fds[i]);
+        sandbox->run = run;
+        run_lease(run, sandbox->id, fds);
 }
 
 static void host_claim(void *data, struct run *run) {
@@ -135,6 +143,8 @@ static void host_requeue(void *data, struct run *run) {
         struct session *session = run->session;
         if (session)
                 session_requeue(session, run);
+        else if (run->kind == RUN_IMPORT)
+                engine_calls_make(engine, run, false);
         else if (admission_return(&engine->admission, &run->ticket, run->setup.request->lane) < 0)
                 run_refuse(run, RUN_REFUSED_MEMORY);
         engine_tidy_soon(engine);
@@ -143,6 +153,7 @@ static void host_requeue(void *data, struct run *run) {
 static void host_finished(void *data, struct run *run) {
         struct engine *engine = data;
         admission_cancel(&engine->admission, &run->ticket);
+        engine_calls_forget(engine, run);
         if (run->session)
                 session_withdraw(run->session, run);
         run->next = engine->finished;
@@ -198,25 +209,38 @@ static struct engine_sandbox *lease(struct engine *engine, uint64_t now_ns) {
         return NULL;
 }
 
+static void start(struct engine *engine, struct run *run, struct engine_sandbox *sandbox, uint64_t now_ns) {
+        sandbox->session = run->session;
+        sandbox->leased_ns = now_ns;
+        sandbox->admitted = true;
+        if (sandbox->session)
+                session_leased(sandbox->session, run, sandbox);
+        engine_lease(sandbox, run);
+        count_claim(engine, run, sandbox);
+}
+
+/* The next in turn. If that one has to wait for the pool, one that does not. False: nothing can be done now. */
+static bool hand_out_one(struct engine *engine) {
+        struct admission *admission = &engine->admission;
+        uint64_t now_ns = clock_now_ns();
+        struct admission_ticket *ticket = admission_peek(admission);
+        if (!ticket)
+                return false;
+        struct engine_sandbox *sandbox = ticket->cold ? NULL : lease(engine, now_ns);
+        ticket = sandbox ? admission_next(admission) : admission_next_cold(admission);
+        if (!ticket)
+                return false;
+        struct run *run = CONTAINER_OF(ticket, struct run, ticket);
+        if (sandbox)
+                start(engine, run, sandbox, now_ns);
+        else
+                engine_calls_make(engine, run, true);
+        return true;
+}
+
 static void hand_out(struct engine *engine) {
-        while (admission_demand(&engine->admission) > 0) {
-                uint64_t now_ns = clock_now_ns();
-                struct engine_sandbox *sandbox = lease(engine, now_ns);
-                if (!sandbox)
-                        return;
-                struct run *run = CONTAINER_OF(admission_next(&engine->admission), struct run, ticket);
-                int fds[SPAWN_READY_FDS];
-                for (int i = 0; i < SPAWN_READY_FDS; i++)
-                        fds[i] = take_fd(&sandbox->fds[i]);
-                sandbox->run = run;
-                sandbox->session = run->session;
-                sandbox->leased_ns = now_ns;
-                sandbox->admitted = true;
-                if (sandbox->session)
-                        session_leased(sandbox->session, run, sandbox);
-                run_lease(run, sandbox->id, fds);
-                count_claim(engine, run, sandbox);
-        }
+        while (hand_out_one(engine))
+                ;
 }
 
 static void refuse_expired(struct engine *engine, uint64_t now_ns) {
@@ -378,8 +402,14 @@ void engine_run_submit(struct engine *engine, struct run *run) {
                 run_refuse(run, RUN_REFUSED_STOPPING);
                 return;
         }
-        int verdict = admission_enter(&engine->admission, &run->ticket, run->setup.request->lane,
-                                      run->setup.request->memory_bytes, run->queued_ns, &displaced);
+        if (run->kind == RUN_IMPORT) { /* its number is bounded by those who ask for it */
+                engine_calls_make(engine, run, false);
+                return;
+        }
+        int (*enter)(struct admission *, struct admission_ticket *, const char *, uint64_t, uint64_t,
+                     struct admission_ticket **) = run->kind == RUN_CALL ? admission_enter_cold : admission_enter;
+        int verdict = enter(&engine->admission, &run->ticket, run->setup.request->lane,
+                            run->setup.request->memory_bytes, run->queued_ns, &displaced);
         if (displaced || verdict == ADMISSION_FULL)
                 metrics_add(engine->api->metrics, METRIC_QUEUE_REFUSED, 1, "full");
         if (displaced)

@@ -44,6 +44,11 @@ struct run *engine_run_new(struct engine *engine, const struct run_request *requ
 /* Queues it; it may start or be refused within this call. The engine frees it once it is answered or cancelled. */
 void engine_run_submit(struct engine *engine, struct run *run);
 
+/* The spawner has named all images of agents that are on the disk. */
+bool engine_knows_images(const struct engine *engine);
+/* Nobody needs this one any more. */
+void engine_image_drop(struct engine *engine, struct sandbox_id image);
+
 /* Called in on_done: the run stays as it is, to be read, until it is released. */
 void engine_run_hold(struct run *run);
 void engine_run_release(struct run *run);

@@ -10,6 +10,7 @@
 
 #include "api/api.h"
 #include "api/engine_private.h"
+#include "api/images.h"
 #include "api/metrics.h"
 #include "api/settings.h"
 #include "base/cleanup.h"
@@ -24,7 +25,8 @@ static void on_hello(void *data, uint32_t max_sandboxes) {
 
 static void on_ready(void *data, uint64_t request, struct sandbox_id id, const int *fds) {
         struct engine *engine = data;
-        if (engine_sessions_ready(engine, request, id, fds))
+        engine->told = true;
+        if (engine_sessions_ready(engine, request, id, fds) || engine_calls_ready(engine, request, id, fds))
                 return;
         struct engine_sandbox *sandbox = engine->pool.creating > 0 ? calloc(1, sizeof(*sandbox)) : NULL;
         if (!sandbox) {
@@ -48,7 +50,8 @@ static void on_ready(void *data, uint64_t request, struct sandbox_id id, const i
 
 static void on_failed(void *data, uint64_t request, uint32_t number, int error) {
         struct engine *engine = data;
-        if (engine_sessions_failed(engine, request) || engine->pool.creating == 0)
+        if (engine_sessions_failed(engine, request) || engine_calls_failed(engine, request, number, error) ||
+            engine->pool.creating == 0)
                 return;
         log_warning("a sandbox could not be made", "request", log_num((long long)request), "step",
                     sandbox_step_name(number), "error", strerror(error));
@@ -62,7 +65,7 @@ static void on_exited(void *data, const struct spawn_exit *end) {
         struct engine_sandbox *sandbox = engine_find_sandbox(engine, end->sandbox);
         if (!sandbox)
                 return; /* one that could not be taken over */
-        if (engine_sessions_exited(engine, sandbox, end))
+        if (engine_sessions_exited(engine, sandbox, end) || engine_calls_exited(engine, sandbox, end))
                 return;
         uint64_t now_ns = clock_now_ns();
         struct run *run = sandbox->run;
@@ -90,12 +93,17 @@ static void on_template(void *data, const struct spawn_template_news *news) {
         /* A new template deserves a new attempt at once, whatever failed with the old one. */
         if (news->state == SPAWN_TEMPLATE_SERVING && news->generation != engine->template.generation)
                 pool_encourage(&engine->pool);
+        engine->told = true;
         engine->template = *news;
         pool_set_open(&engine->pool, news->state == SPAWN_TEMPLATE_SERVING);
         engine_pump(engine);
 }
 
-/* Only a session rests. */
+static void on_image(void *data, struct sandbox_id image, uint64_t bytes) {
+        struct engine *engine = data;
+        images_on_disk(engine->api->images, image, bytes);
+}
+
 static void on_settings(void *data, uint32_t max_sandboxes, int fd) {
         struct engine *engine = data;
         engine->sandboxes_max = max_sandboxes;
@@ -115,5 +123,6 @@ const struct spawn_handler engine_spawn_handler = {
         .on_template = on_template,
         .on_rested = engine_sessions_rested,
         .on_settings = on_settings,
+        .on_image = on_image,
         .on_lost = on_lost,
 };

@@ -34,6 +34,9 @@ struct engine {
         struct spawn_template_news template;
         uint32_t sandboxes_max;
         uint64_t cold_claims, warm_claims;
+        uint32_t calls, imports;  /* sandboxes of these two kinds, also those being made */
+        uint64_t calls_total;     /* that became ready */
+        bool told;                /* the spawner has said more than its greeting, and so named all images */
         char libraries[LIBRARIES_BYTES]; /* "numpy, pandas, …" */
 };
 
@@ -45,6 +48,20 @@ void engine_pump(struct engine *engine);
 struct engine_sandbox *engine_find_sandbox(const struct engine *engine, struct sandbox_id id);
 /* Takes it off the list, closes and frees it. */
 void engine_drop_sandbox(struct engine *engine, struct engine_sandbox *sandbox);
+/* Its descriptors go over to the run, which begins. */
+void engine_lease(struct engine_sandbox *sandbox, struct run *run);
+
+/*
+ * engine_calls.c: sandboxes for one run alone. True: the news concerned one of them. The first two may be for none that
+ * is wanted any more.
+ */
+bool engine_calls_ready(struct engine *engine, uint64_t request, struct sandbox_id id, const int *fds);
+bool engine_calls_failed(struct engine *engine, uint64_t request, uint32_t step, int error);
+bool engine_calls_exited(struct engine *engine, struct engine_sandbox *sandbox, const struct spawn_exit *end);
+/* Begins to make one; admission has let the run through, or it needs none. */
+void engine_calls_make(struct engine *engine, struct run *run, bool admitted);
+/* The run is over or cancelled: whatever is being made for it is not wanted. */
+void engine_calls_forget(struct engine *engine, const struct run *run);
 
 /* engine_sessions.c: true if the news concerned a sandbox of a session. */
 bool engine_sessions_exited(struct engine *engine, struct engine_sandbox *sandbox, const struct spawn_exit *end);

@@ -24,6 +24,9 @@ struct engine_sandbox {
         struct session *session; /* whose it is for longer than one run; NULL: nobody's */
         uint64_t leased_ns;      /* 0: it was never */
         bool admitted;           /* counts as one of the runs that admission has let through */
+        uint64_t making;         /* of a call or an import: the request to make it; 0: it is there, or of the pool */
+        bool own;                /* made for its run alone: the pool does not know it */
+        bool is_import;
         bool room_kept;          /* its main process is dead, its room is not */
         uint64_t renewal;        /* the request to put a fresh process into its room; 0: there is none */
         struct engine_sandbox *next;

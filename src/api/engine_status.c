@@ -1,6 +1,7 @@
 /* What the engine tells about itself; see engine.h. Runs in the api process. */
 #include "api/api.h"
 #include "api/engine_private.h"
+#include "api/images.h"
 #include "api/metrics.h"
 #include "base/config.h"
 #include "session/sessions.h"
@@ -53,12 +54,20 @@ static json_t *sessions_status(const struct engine *engine) {
                          (json_int_t)config->sessions_per_project, "list", sessions_list(engine->api->sessions, 0));
 }
 
+static json_t *calls_status(const struct engine *engine) {
+        uint64_t bytes;
+        unsigned images = images_count(engine->api->images, &bytes);
+        return json_pack("{s:i, s:I, s:i, s:i, s:I}", "running", (int)engine->calls, "started_total",
+                         (json_int_t)engine->calls_total, "imports", (int)engine->imports, "images", (int)images,
+                         "image_bytes", (json_int_t)bytes);
+}
+
 json_t *engine_status(const struct engine *engine) {
         const struct pool *pool = &engine->pool;
-        int alive = (int)(pool->parked + pool->leased + pool->retiring);
-        return json_pack("{s:b, s:o, s:o, s:o, s:o, s:{s:i, s:i}}", "ready", engine_is_ready(engine), "pool",
+        int alive = (int)(pool->parked + pool->leased + pool->retiring + engine->calls + engine->imports);
+        return json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:{s:i, s:i}}", "ready", engine_is_ready(engine), "pool",
                          pool_status(engine), "runs", runs_status(engine), "template", template_status(engine),
-                         "sessions", sessions_status(engine),
+                         "sessions", sessions_status(engine), "calls", calls_status(engine),
                          "sandboxes", "alive", alive, "max", (int)engine->sandboxes_max);
 }
 
@@ -70,6 +79,9 @@ void engine_update_metrics(struct engine *engine) {
         metrics_set(metrics, METRIC_POOL_SANDBOXES, engine->pool.creating, "creating");
         metrics_set(metrics, METRIC_SESSIONS, sessions_count(engine->api->sessions));
         metrics_set(metrics, METRIC_SESSIONS_MAX, (double)engine->api->config->max_sessions);
+        uint64_t image_bytes;
+        metrics_set(metrics, METRIC_IMAGES, images_count(engine->api->images, &image_bytes));
+        metrics_set(metrics, METRIC_IMAGE_BYTES, (double)image_bytes);
         metrics_set(metrics, METRIC_POOL_TARGET, engine->pool.settings.target);
         metrics_set(metrics, METRIC_TEMPLATE_GENERATION, (double)engine->template.generation);
         metrics_set(metrics, METRIC_TEMPLATE_SERVING, engine->template.state == SPAWN_TEMPLATE_SERVING);

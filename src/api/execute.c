@@ -2,21 +2,19 @@
 #include "api/execute.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/activity.h"
 #include "api/api.h"
 #include "api/audit.h"
+#include "api/call.h"
 #include "api/engine.h"
 #include "api/execution.h"
 #include "api/http.h"
 #include "api/metrics.h"
-#include "base/config.h"
+#include "api/run_refusal.h"
 #include "base/log.h"
-#include "run/input_names.h"
 
 static void enlist(struct execution *execution) {
         struct execution **first = &execution->api->executions;
@@ -44,7 +42,7 @@ bool execute_is_running(const struct api *api, int64_t project_id, const char *c
                 if (execution->what.conversation_id && execution->request->auth.project_id == project_id &&
                     strcmp(execution->what.conversation_id, conversation) == 0)
                         return true;
-        return false;
+        return call_is_running(api, project_id, conversation);
 }
 
 /* News of the run. */
@@ -154,66 +152,10 @@ static void on_done(struct run *run, void *data) {
         execute_keep(execution);
 }
 
-static void refuse_input(const struct run *run, struct http_request *request) {
-        char why[160];
-        switch (run->input_error.error) {
-        case ENOSPC:
-                snprintf(why, sizeof(why),
-                         "does not fit: the working directory holds 128 MiB and 16384 files and folders. Send fewer "
-                         "or smaller files");
-                break;
-        case ENOMEM:
-                snprintf(why, sizeof(why),
-                         "does not fit into the sandbox's memory of 512 MiB. Send fewer or smaller files");
-                break;
-        default:
-                snprintf(why, sizeof(why), "could not be written into the working directory (%s)",
-                         strerror(run->input_error.error));
-        }
-        http_reply_error(request, HTTP_INVALID_REQUEST, "files", "The input file \"%.*s\" %s.",
-                         (int)input_name_shown(run->input_error.name), run->input_error.name, why);
-}
-
-static void refuse_overloaded(const struct execution *execution, const char *why) {
-        char seconds[16];
-        unsigned wait = engine_retry_after_s(execution->api->engine);
-        snprintf(seconds, sizeof(seconds), "%u", wait);
-        http_reply_header(execution->request, "Retry-After", seconds);
-        http_reply_error(execution->request, HTTP_OVERLOADED, NULL, "%s Try again in %u s.", why, wait);
-}
-
 static void on_refused(struct run *run, void *data, enum run_refusal why) {
         struct execution *execution = data;
-        const struct config *config = execution->api->config;
-        char text[200];
         assert(!execution->events.begun);
-        switch (why) {
-        case RUN_REFUSED_INPUT:
-                refuse_input(run, execution->request);
-                break;
-        case RUN_REFUSED_QUEUE_FULL:
-                snprintf(text, sizeof(text),
-                         "All %lld places for running code are taken, and %lld requests wait already, which is the "
-                         "most.",
-                         (long long)config->max_concurrent, (long long)config->queue_max);
-                refuse_overloaded(execution, text);
-                break;
-        case RUN_REFUSED_WAITED:
-                snprintf(text, sizeof(text), "No sandbox became free within %lld s.",
-                         (long long)config->queue_timeout_s);
-                refuse_overloaded(execution, text);
-                break;
-        case RUN_REFUSED_STOPPING:
-                refuse_overloaded(execution, "The service is being stopped.");
-                break;
-        case RUN_REFUSED_DELETED:
-                http_reply_error(execution->request, HTTP_CONFLICT, "conversation_id",
-                                 "The conversation was deleted while this call waited for its turn.");
-                break;
-        case RUN_REFUSED_MEMORY:
-                refuse_overloaded(execution, "The service has no memory left for this run.");
-                break;
-        }
+        answer_refused_run(execution->api, execution->request, run, why);
         execution_free(execution);
 }
 

@@ -11,7 +11,7 @@
 struct api;
 struct http_request;
 
-/* Whether a run of this conversation is on its way. */
+/* Whether a run of this conversation, or a call, is on its way. */
 bool execute_is_running(const struct api *api, int64_t project_id, const char *conversation);
 
 /* Handler of the route. Answers at once if the request is refused, else when the run has ended. */

@@ -11,11 +11,11 @@
 
 #include "api/agent_settings.h"
 #include "api/api.h"
+#include "api/conversation_admission.h"
 #include "api/execution.h"
 #include "api/http.h"
 #include "api/paging.h"
 #include "base/cleanup.h"
-#include "base/config.h"
 #include "run/input_names.h"
 
 static bool refuse_internal(struct execution *execution) {
@@ -58,46 +58,6 @@ static bool take_timeout(struct execution *execution, const struct agent_setting
                          "timeout_s must be a number of seconds greater than 0 and at most %g, the limit of the agent "
                          "\"%s\" (%s).",
                          settings->timeout_max_ms / 1000.0, execution->what.agent, AGENT_SETTING_TIMEOUT);
-        return false;
-}
-
-/* ---- the conversation */
-
-static bool refuse_conflict(struct execution *execution, const char *owner) {
-        http_reply_error(execution->request, HTTP_CONFLICT, "agent",
-                         "The conversation \"%s\" belongs to the agent \"%s\". Use that agent, or another "
-                         "conversation_id.",
-                         execution->what.conversation_id, owner);
-        return false;
-}
-
-static bool check_conversation(struct execution *execution) {
-        struct store_conversation found;
-        const char *agent = execution->what.agent;
-        int r = store_conversation_find(execution->api->store, execution->request->auth.project_id,
-                                        execution->what.conversation_id, &found);
-        if (r < 0)
-                return refuse_internal(execution);
-        if (r == 0 && agent && found.agent[0] && strcmp(found.agent, agent) != 0)
-                return refuse_conflict(execution, found.agent);
-        return true;
-}
-
-static bool check_quota(struct execution *execution) {
-        const struct config *config = execution->api->config;
-        struct store_usage usage;
-        if (store_usage_get(execution->api->store, execution->request->auth.project_id, &usage) < 0)
-                return refuse_internal(execution);
-        bool bytes = config->quota_bytes > 0 && usage.bytes >= config->quota_bytes;
-        bool files = config->quota_files > 0 && usage.files >= config->quota_files;
-        if (!bytes && !files)
-                return true;
-        http_reply_error(execution->request, HTTP_QUOTA_EXCEEDED, NULL,
-                         "This project keeps %lld %s, and its quota is %lld (%s). Delete conversations that are not "
-                         "needed any more (DELETE /v1/conversations/{id}), or run without conversation_id.",
-                         (long long)(bytes ? usage.bytes : usage.files), bytes ? "bytes" : "files",
-                         (long long)(bytes ? config->quota_bytes : config->quota_files),
-                         bytes ? "SANDBOX_QUOTA_BYTES" : "SANDBOX_QUOTA_FILES");
         return false;
 }
 
@@ -175,7 +135,7 @@ static bool look_up(struct execution *execution) {
         bool kept = what->conversation_id != NULL;
         if (!take_agent(execution, &settings) || !take_timeout(execution, &settings))
                 return false;
-        if (kept && (!check_conversation(execution) || !check_quota(execution)))
+        if (kept && !conversation_admits(execution->api, execution->request, what->conversation_id, what->agent))
                 return false;
         if (!take_files(execution))
                 return false;
@@ -194,7 +154,8 @@ static void on_used(void *data, int result) {
         if (execution->what.run.session)
                 sessions_give_up(execution->what.run.session);
         if (result == STORE_E_CONFLICT)
-                refuse_conflict(execution, execution->conversation.agent);
+                answer_conversation_of_other(execution->request, execution->what.conversation_id,
+                                             execution->conversation.agent);
         else if (result == STORE_E_NOT_FOUND)
                 refuse_agent(execution);
         else

@@ -40,7 +40,7 @@ static void write_files(struct json_out *out, const struct run_files *files, con
         json_out_close(out, ']');
 }
 
-static void write_output(struct json_out *out, const struct run *run) {
+void reply_write_output(struct json_out *out, const struct run *run) {
         const struct output *standard = &run->pipes[RUN_STDOUT].output, *errors = &run->pipes[RUN_STDERR].output;
         json_out_key(out, "stdout");
         output_write_json(standard, out);
@@ -64,14 +64,16 @@ static uint64_t between_us(uint64_t from_ns, uint64_t to_ns) {
         return from_ns > 0 && to_ns > from_ns ? (to_ns - from_ns) / 1000 : 0;
 }
 
-static void write_usage(struct json_out *out, const struct run *run) {
+void reply_write_usage(struct json_out *out, const struct run *run) {
         json_out_key(out, "usage");
         json_out_open(out, '{');
         json_out_member_milli(out, "start_ms", between_us(run->claimed_ns, run->started_ns));
         json_out_member_milli(out, "wall_ms", between_us(run->claimed_ns, run->ended_ns));
         json_out_member_milli(out, "cpu_ms", run->end.cpu_us);
         json_out_member_int(out, "max_memory_bytes", (int64_t)run->end.memory_peak);
-        json_out_member_milli(out, "queue_ms", between_us(run->queued_ns, run->claimed_ns));
+        json_out_member_milli(out, "queue_ms", between_us(run->queued_ns, run->making_ns ? run->making_ns : run->claimed_ns));
+        if (run->kind == RUN_CALL)
+                json_out_member_milli(out, "create_ms", between_us(run->making_ns, run->claimed_ns));
         json_out_close(out, '}');
 }
 
@@ -116,14 +118,14 @@ void execute_reply_write(struct json_out *out, const struct run *run, const stru
         json_out_member_string(out, "sandbox_id", run->sandbox_id);
         json_out_member_string(out, "outcome", outcome_name(run->outcome.outcome));
         json_out_member_int(out, "exit_code", run->outcome.exit_code);
-        write_output(out, run);
+        reply_write_output(out, run);
         write_list(out, "results", &run->results);
         write_files(out, files, view);
         /* Files beyond those that are named above; false: the sandbox ended before it could hand all of them over. */
         json_out_member_int(out, "files_skipped_unnamed", files->skipped_unnamed);
         json_out_member_bool(out, "files_complete", run->files_complete && !files->failed);
         write_session(out, execute->run.session != NULL, view->note);
-        write_usage(out, run);
+        reply_write_usage(out, run);
         write_hint(out, run, execute, libraries);
         json_out_close(out, '}');
         if (files->failed)

@@ -19,6 +19,10 @@ struct reply_view {
         bool inline_files;                  /* the contents of these files go with it */
 };
 
+/* Members that the replies of snippets and of calls share: stdout, stderr and whether they were cut; usage. */
+void reply_write_output(struct json_out *out, const struct run *run);
+void reply_write_usage(struct json_out *out, const struct run *run);
+
 /* Writes the whole reply as one JSON object. Look at out->failed. `libraries`: what is installed, for hints. */
 void execute_reply_write(struct json_out *out, const struct run *run, const struct execute_request *execute,
                          const char *libraries, const struct reply_view *view);

@@ -70,6 +70,8 @@ struct http_request {
         const struct route *route;
         const char *body; /* body_length bytes and a NUL that is not counted; never NULL */
         size_t body_length;
+        int body_fd;                   /* of a route that takes it into a file: read it from offset 0; else -1. The
+                                          request's own: a handler that keeps it takes it, and leaves -1 */
         const char *client;            /* address as text, without port */
         char id[REQUEST_ID_BYTES + 1]; /* X-Request-Id of the reply; goes into every log line about the request */
         struct http_auth auth;

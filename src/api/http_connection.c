@@ -218,6 +218,11 @@ static void on_inner(void *data, int fd, uint32_t events) {
 
 /* ---- news from libmicrohttpd's side */
 
+void front_allow_time(struct front_connection *c, uint64_t seconds) {
+        if (c->phase == CONNECTION_BODY && c->deadline_ns)
+                c->deadline_ns = c->head.received_ns + seconds * NS_PER_S;
+}
+
 void front_body_done(struct front_connection *c) {
         if (c->dead || (c->phase != CONNECTION_BODY && c->phase != CONNECTION_REPLY))
                 return;

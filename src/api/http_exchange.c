@@ -2,18 +2,22 @@
  * The way of a request from libmicrohttpd to its handler and back; see http.h and http_exchange.h.
  *
  * What can be told before the body is read (route, key, size) is told then. The body is kept whole, in memory that all
- * requests share a bound of.
+ * requests share a bound of, or of one route in a file.
  */
 #include "api/http_exchange.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/api.h"
 #include "api/auth.h"
 #include "api/console_assets.h"
+#include "api/datadir.h"
 #include "api/http_front.h"
 #include "api/metrics.h"
 #include "api/routes.h"
@@ -42,6 +46,8 @@ void http_release_body(struct http_request *request) {
 
 static void exchange_free(struct http_exchange *exchange) {
         http_release_body(&exchange->request);
+        close_fd(&exchange->request.body_fd);
+        exchange->server->uploads -= exchange->is_upload;
         if (exchange->response)
                 MHD_destroy_response(exchange->response);
         for (size_t i = 0; i < exchange->header_count; i++)
@@ -107,6 +113,7 @@ static struct http_exchange *exchange_new(struct http_channel *channel, struct M
                 .method = method,
                 .path = exchange->target,
                 .body = "",
+                .body_fd = -1,
                 .client = exchange->client,
                 .received_ns = head->received_ns,
         };
@@ -159,7 +166,9 @@ static bool admit_route(struct http_exchange *exchange) {
 
 static bool admit_body(struct http_exchange *exchange, const struct front_head *head) {
         struct http_request *request = &exchange->request;
-        size_t limit = (size_t)exchange->server->api->config->body_max_bytes;
+        const struct config *config = exchange->server->api->config;
+        bool is_image = request->route->body_max == ROUTE_BODY_IMAGE;
+        uint64_t limit = (uint64_t)(is_image ? config->image_max_bytes : config->body_max_bytes);
         exchange->body_max = request->route->body_max < limit ? request->route->body_max : limit;
         if (!head->has_body || head->content_length <= exchange->body_max)
                 return true;
@@ -167,10 +176,38 @@ static bool admit_body(struct http_exchange *exchange, const struct front_head *
                 http_reply_error(request, HTTP_TOO_LARGE, NULL, "This endpoint takes no body.");
         else
                 http_reply_error(request, HTTP_TOO_LARGE, NULL,
-                                 "The body has %llu bytes; at most %zu are allowed here%s.",
-                                 (unsigned long long)head->content_length, exchange->body_max,
-                                 exchange->body_max == limit ? " (SANDBOX_BODY_MAX_BYTES)" : "");
+                                 "The body has %llu bytes; at most %llu are allowed here%s.",
+                                 (unsigned long long)head->content_length, (unsigned long long)exchange->body_max,
+                                 is_image                      ? " (SANDBOX_IMAGE_MAX_BYTES)"
+                                 : exchange->body_max == limit ? " (SANDBOX_BODY_MAX_BYTES)"
+                                                               : "");
         return false;
+}
+
+/* A large body goes to the disk as it comes, in a file without a name: it is gone with its descriptor. */
+static bool admit_upload(struct http_exchange *exchange) {
+        struct http_request *request = &exchange->request;
+        struct http_server *server = exchange->server;
+        if (request->route->body_max != ROUTE_BODY_IMAGE)
+                return true;
+        if (server->uploads == UPLOADS_MAX) {
+                http_reply_header(request, "Retry-After", "30");
+                http_reply_error(request, HTTP_OVERLOADED, NULL,
+                                 "%d images are being sent or unpacked already, which is the most. Try again in 30 s.",
+                                 UPLOADS_MAX);
+                return false;
+        }
+        request->body_fd = open(DATADIR_UPLOADS, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+        if (request->body_fd < 0) {
+                log_error("no file can be made for a body", "error", log_errno(-errno));
+                http_reply_error(request, HTTP_INTERNAL, NULL,
+                                 "The service cannot write the image to its data folder; its log says why.");
+                return false;
+        }
+        exchange->is_upload = true;
+        server->uploads++;
+        front_allow_time(exchange->channel->front_connection, (uint64_t)server->api->config->image_timeout_s);
+        return true;
 }
 
 static void admit(struct http_exchange *exchange, const struct front_head *head) {
@@ -183,7 +220,7 @@ static void admit(struct http_exchange *exchange, const struct front_head *head)
                                  "\"Authorization: Bearer KEY\", and replace this one.");
         else if (admit_route(exchange) &&
                  auth_admit(exchange->server->api->auth, &exchange->request, exchange->request.route->scope))
-                admit_body(exchange, head);
+                (void)(admit_body(exchange, head) && admit_upload(exchange));
 }
 
 /* ---- the body */
@@ -206,19 +243,46 @@ static bool grow_body(struct http_exchange *exchange, size_t needed) {
         return true;
 }
 
+static bool write_all(int fd, const char *bytes, size_t length) {
+        while (length > 0) {
+                ssize_t put = write(fd, bytes, length);
+                if (put < 0 && errno == EINTR)
+                        continue;
+                if (put < 0)
+                        return false;
+                bytes += put;
+                length -= (size_t)put;
+        }
+        return true;
+}
+
+static bool take_into_file(struct http_exchange *exchange, const char *bytes, size_t length) {
+        if (!write_all(exchange->request.body_fd, bytes, length)) {
+                log_error("a body cannot be written to its file", "error", log_errno(-errno));
+                front_refuse(exchange->channel->front_connection, HTTP_OVERLOADED,
+                             "The service has no room on its disk for this image.");
+                return false;
+        }
+        exchange->body_in_file += length;
+        return true;
+}
+
 static bool take_body(struct http_exchange *exchange, const char *bytes, size_t length) {
         struct http_request *request = &exchange->request;
         struct front_connection *front_connection = exchange->channel->front_connection;
         size_t used = request->body_length;
         if (!front_connection)
                 return false;
-        if (length > exchange->body_max - used) {
+        if (length > exchange->body_max - used - exchange->body_in_file) {
                 char message[128];
-                snprintf(message, sizeof(message), "The body is larger than the %zu bytes that are allowed here.",
-                         exchange->body_max);
+                snprintf(message, sizeof(message), "The body is larger than the %llu bytes that are allowed here%s.",
+                         (unsigned long long)exchange->body_max,
+                         exchange->is_upload ? " (SANDBOX_IMAGE_MAX_BYTES)" : "");
                 front_refuse(front_connection, HTTP_TOO_LARGE, message);
                 return false;
         }
+        if (exchange->is_upload)
+                return take_into_file(exchange, bytes, length);
         if (used + length + 1 > exchange->body_size && !grow_body(exchange, used + length + 1)) {
                 front_refuse(front_connection, HTTP_OVERLOADED,
                              "The service holds too many request bodies at the moment; try again.");

@@ -24,6 +24,7 @@ struct front_connection;
 struct loop_source;
 
 #define REPLY_HEADERS_MAX 16
+#define UPLOADS_MAX 2
 
 /* libmicrohttpd and all that goes through it. */
 struct http_server {
@@ -33,6 +34,7 @@ struct http_server {
         struct loop_source *source, *timer;
         uint64_t body_bytes, body_bytes_max; /* of all requests together */
         unsigned suspended;                  /* exchanges */
+        unsigned uploads;                    /* bodies that go into files */
         struct http_channel **by_fd;         /* by libmicrohttpd's end of the socket pair */
         size_t by_fd_count;
 };
@@ -68,7 +70,10 @@ struct http_exchange {
         char *target; /* path, cut off at the query */
         char *params; /* storage of request.params */
         char *body;
-        size_t body_size, body_max;
+        size_t body_size;
+        uint64_t body_max;
+        uint64_t body_in_file; /* bytes there, of a route that takes its body so */
+        bool is_upload;        /* counts among server->uploads */
 
         bool handed, ended, gone, dropped;
         bool suspended; /* in libmicrohttpd */

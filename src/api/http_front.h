@@ -55,5 +55,8 @@ const char *front_connection_client(const struct front_connection *connection);
 void front_body_done(struct front_connection *connection);
 void front_request_done(struct front_connection *connection);
 
+/* The request that is coming in may take so long as a whole, and not SANDBOX_REQUEST_TIMEOUT_SECONDS. */
+void front_allow_time(struct front_connection *connection, uint64_t seconds);
+
 /* Answers an error past libmicrohttpd, which could not do it in the middle of a body, and closes. */
 void front_refuse(struct front_connection *connection, enum http_error kind, const char *message);

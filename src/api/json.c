@@ -25,7 +25,7 @@ static const char *const want_names[] = {
  * would keep the process busy for seconds and swell thirtyfold. Counts separators outside of strings: each stands for a
  * value.
  */
-static int check_shape(const char *bytes, size_t length, struct err *e) {
+static int check_shape(const char *bytes, size_t length, unsigned values_max, struct err *e) {
         unsigned depth = 0, values = 0;
         bool in_string = false;
         for (size_t i = 0; i < length; i++) {
@@ -46,8 +46,8 @@ static int check_shape(const char *bytes, size_t length, struct err *e) {
                 values += c == ',' || c == '[' || c == '{';
                 if (depth > JSON_DEPTH_MAX)
                         return err_set(e, -EINVAL, "The body is nested deeper than %d levels.", JSON_DEPTH_MAX);
-                if (values > JSON_VALUES_MAX)
-                        return err_set(e, -EINVAL, "The body has more than %d values.", JSON_VALUES_MAX);
+                if (values > values_max)
+                        return err_set(e, -EINVAL, "The body has more than %u values.", values_max);
         }
         return 0;
 }
@@ -128,11 +128,11 @@ static int parse(const char *bytes, size_t length, json_t **ret, struct err *e) 
         return r;
 }
 
-int json_parse_object(const char *bytes, size_t length, json_t **ret, struct err *e) {
+static int parse_object(const char *bytes, size_t length, unsigned values_max, json_t **ret, struct err *e) {
         json_t *object;
         if (length == 0)
                 return err_set(e, -EINVAL, "The body is empty; send a JSON object.");
-        int r = check_shape(bytes, length, e);
+        int r = check_shape(bytes, length, values_max, e);
         if (r == 0)
                 r = parse(bytes, length, &object, e);
         if (r < 0)
@@ -143,6 +143,10 @@ int json_parse_object(const char *bytes, size_t length, json_t **ret, struct err
         }
         *ret = object;
         return 0;
+}
+
+int json_parse_object(const char *bytes, size_t length, json_t **ret, struct err *e) {
+        return parse_object(bytes, length, JSON_VALUES_MAX, ret, e);
 }
 
 /* ---- members */
@@ -256,7 +260,8 @@ static void explain_by_table(const struct json_field *fields, size_t count, stru
                         err_set_field(e, e->code, fields[i].name, "%s must be %s.", fields[i].name, fields[i].expected);
 }
 
-bool json_decode_request(struct http_request *request, const struct json_field *fields, size_t count, json_t **ret) {
+static bool decode_request(struct http_request *request, const struct json_field *fields, size_t count,
+                           unsigned values_max, json_t **ret) {
         const char *content_type = http_header(request, "Content-Type");
         const char *encoding = http_header(request, "Content-Encoding");
         struct err e = {.code = 0};
@@ -272,7 +277,7 @@ bool json_decode_request(struct http_request *request, const struct json_field *
                                  "Send the body without Content-Encoding; compressed bodies are not accepted.");
                 return false;
         }
-        int r = json_parse_object(request->body, request->body_length, &object, &e);
+        int r = parse_object(request->body, request->body_length, values_max, &object, &e);
         if (r == 0)
                 r = json_decode(object, "", fields, count, &e);
         else
@@ -286,6 +291,15 @@ bool json_decode_request(struct http_request *request, const struct json_field *
         http_release_body(request); /* a run may last, and the members are copies */
         *ret = object;
         return true;
+}
+
+bool json_decode_request(struct http_request *request, const struct json_field *fields, size_t count, json_t **ret) {
+        return decode_request(request, fields, count, JSON_VALUES_MAX, ret);
+}
+
+bool json_decode_request_many(struct http_request *request, const struct json_field *fields, size_t count,
+                              json_t **ret) {
+        return decode_request(request, fields, count, JSON_VALUES_MANY, ret);
 }
 
 /* ---- text of any kind */

@@ -17,6 +17,7 @@ struct http_request;
 
 #define JSON_DEPTH_MAX 64
 #define JSON_VALUES_MAX 20000 /* of a whole body, members of all lists and objects together */
+#define JSON_VALUES_MANY 200000 /* where lists of numbers are to be expected */
 
 enum json_want {
         JSON_WANT_STRING,
@@ -54,6 +55,9 @@ int json_decode(json_t *object, const char *where, const struct json_field *fiel
  * ANSWERED (400 or 415) and false is returned; else *ret owns what the members borrow from, and the body is released.
  */
 bool json_decode_request(struct http_request *request, const struct json_field *fields, size_t count, json_t **ret);
+/* The same for a body that may have JSON_VALUES_MANY values. */
+bool json_decode_request_many(struct http_request *request, const struct json_field *fields, size_t count,
+                              json_t **ret);
 
 /* A string from bytes of any kind: what is not UTF-8 becomes U+FFFD (one a maximal bad part). A new reference. */
 json_t *json_string_lossy(const char *bytes, size_t length);

@@ -21,6 +21,7 @@
 #include "api/audit.h"
 #include "api/auth.h"
 #include "api/banner.h"
+#include "api/call.h"
 #include "api/console_login.h"
 #include "api/conversation_events.h"
 #include "api/datadir.h"
@@ -28,6 +29,7 @@
 #include "api/http_listen.h"
 #include "api/http_server.h"
 #include "api/image.h"
+#include "api/images.h"
 #include "api/jail.h"
 #include "api/metrics.h"
 #include "base/cleanup.h"
@@ -40,7 +42,7 @@
 #include "store/store.h"
 
 #define SPAWNER_FD 3
-#define DRAIN_GRACE_S 10 /* over the longest run */
+#define DRAIN_GRACE_S 10 /* over the longest run, which is a tool call's */
 
 /* What is opened with privilege and used without. */
 struct opened {
@@ -164,6 +166,8 @@ static int start(struct api *api, struct opened *opened, struct err *e) {
         if (r == 0)
                 r = sessions_new(api, &api->sessions);
         if (r == 0)
+                r = images_new(api, &api->images);
+        if (r == 0)
                 r = engine_new(api, SPAWNER_FD, &api->engine);
         if (r == 0)
                 r = expiry_new(api, &api->expiry);
@@ -192,8 +196,7 @@ static void on_stop(void *data, int signal_number) {
         audit_add(api, NULL, AUDIT_SERVICE_STOP, NULL, NULL);
         api->draining = true;
         api->draining_parts = 2;
-        loop_add_timer(api->loop, (uint64_t)(api->config->execute_max_timeout_s + DRAIN_GRACE_S) * NS_PER_S,
-                       on_drain_over, api, NULL);
+        loop_add_timer(api->loop, (CALL_TIMEOUT_MAX_S + DRAIN_GRACE_S) * NS_PER_S, on_drain_over, api, NULL);
         conversation_events_stop(api->events);
         engine_drain(api->engine, on_drained, api);
         http_server_drain(api->http, on_drained, api);
@@ -214,6 +217,7 @@ static int serve(struct api *api, struct err *e) {
 static void finish(struct api *api) {
         store_close(api->store); /* first: it answers those that wait for it */
         engine_free(api->engine);
+        images_free(api->images);
         sessions_free(api->sessions);
         expiry_free(api->expiry);
         conversation_events_free(api->events);

@@ -24,6 +24,13 @@ enum metric {
         METRIC_QUEUE_SECONDS,       /* histogram: waiting for a sandbox */
         METRIC_START_SECONDS,       /* histogram: claim to first instruction */
         METRIC_RUN_SECONDS,         /* histogram: claim to end */
+        METRIC_CALLS,               /* counter: outcome */
+        METRIC_CALL_START_SECONDS,  /* histogram: turn to first instruction, the sandbox's making included */
+        METRIC_CALL_SECONDS,        /* histogram: claim to end */
+        METRIC_CALL_CONNECTIONS,    /* counter: decision */
+        METRIC_IMPORTS,             /* counter: outcome = ok, error */
+        METRIC_IMAGES,              /* gauge */
+        METRIC_IMAGE_BYTES,         /* gauge */
         METRIC_POOL_SANDBOXES,      /* gauge: state = parked, creating */
         METRIC_POOL_TARGET,         /* gauge */
         METRIC_POOL_CLAIMS,         /* counter: kind = warm, cold */

@@ -7,11 +7,13 @@
 #include "api/admin.h"
 #include "api/agents.h"
 #include "api/audit.h"
+#include "api/call.h"
 #include "api/console_assets.h"
 #include "api/console_login.h"
 #include "api/docs_pages.h"
 #include "api/conversation_events.h"
 #include "api/conversations.h"
+#include "api/deploy.h"
 #include "api/execute.h"
 #include "api/files.h"
 #include "api/live_sessions.h"
@@ -37,12 +39,14 @@ static const struct route routes[] = {
         {"GET", "/docs/{path...}", ROUTE_OPEN, docs_handle_page, ROUTE_BODY_NONE},
 
         {"POST", "/v1/execute", ROUTE_PROJECT, execute_handle, ROUTE_BODY_CONFIGURED},
+        {"POST", "/v1/call", ROUTE_PROJECT, call_handle, ROUTE_BODY_CALL},
         {"GET", "/v1/environment", ROUTE_PROJECT, status_handle_environment, ROUTE_BODY_NONE},
         {"GET", "/v1/tools/run_python", ROUTE_PROJECT, tools_handle_run_python, ROUTE_BODY_NONE},
 
         {"GET", "/v1/agents", ROUTE_PROJECT, agents_handle_list, ROUTE_BODY_NONE},
         {"GET", "/v1/agents/{name}", ROUTE_PROJECT, agents_handle_get, ROUTE_BODY_NONE},
         {"PUT", "/v1/agents/{name}", ROUTE_PROJECT, agents_handle_put, ROUTE_BODY_SMALL},
+        {"PUT", "/v1/agents/{name}/image", ROUTE_PROJECT, deploy_handle_archive, ROUTE_BODY_IMAGE},
         {"DELETE", "/v1/agents/{name}", ROUTE_PROJECT, agents_handle_delete, ROUTE_BODY_NONE},
         {"GET", "/v1/agents/{name}/env", ROUTE_PROJECT, agents_handle_env_list, ROUTE_BODY_NONE},
         {"PUT", "/v1/agents/{name}/env/{key}", ROUTE_PROJECT, agents_handle_env_put, ROUTE_BODY_VALUE},

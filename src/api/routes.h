@@ -17,8 +17,10 @@ enum route_scope {
 
 #define ROUTE_BODY_NONE 0
 #define ROUTE_BODY_SMALL 65536
+#define ROUTE_BODY_CALL 1048576        /* CALL_REQUEST_BYTES_MAX */
 #define ROUTE_BODY_VALUE 262144 /* of a setting, which JSON may spell in six characters for each */
 #define ROUTE_BODY_CONFIGURED SIZE_MAX /* SANDBOX_BODY_MAX_BYTES */
+#define ROUTE_BODY_IMAGE (SIZE_MAX - 1) /* SANDBOX_IMAGE_MAX_BYTES, into a file, for SANDBOX_IMAGE_TIMEOUT_SECONDS */
 
 struct route {
         const char *method;

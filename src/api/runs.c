@@ -14,11 +14,30 @@
 json_t *run_json(const struct store_run *run) {
         json_t *usage = json_pack("{s:f, s:f, s:I}", "wall_ms", (double)run->wall_us / 1000, "cpu_ms",
                                   (double)run->cpu_us / 1000, "max_memory_bytes", (json_int_t)run->memory_max_bytes);
-        return json_pack("{s:s, s:s, s:s?, s:s, s:s, s:i, s:b, s:o, s:I, s:I, s:o}", "run_id", run->id,
-                         "conversation_id", run->conversation, "agent", *run->agent ? run->agent : NULL, "sandbox_id",
-                         run->sandbox_id, "outcome", run->outcome, "exit_code", run->exit_code, "stateful",
+        return json_pack("{s:s, s:s, s:s?, s:s?, s:s, s:s, s:i, s:b, s:o, s:I, s:I, s:o}", "run_id", run->id,
+                         "conversation_id", run->conversation, "agent", *run->agent ? run->agent : NULL, "tool",
+                         *run->tool ? run->tool : NULL, "sandbox_id", run->sandbox_id, "outcome", run->outcome, "exit_code", run->exit_code, "stateful",
                          (int)run->stateful, "started_at", time_ms_json(run->started_ms), "result_count",
                          (json_int_t)run->results, "file_count", (json_int_t)run->files, "usage", usage);
+}
+
+/*
+ * What was called, in place of code. The members that only snippets have are there as well, so that whoever shows runs
+ * needs to know nothing of calls.
+ */
+static void write_call(struct json_out *out, const struct store_run *run, const char *arguments) {
+        json_out_key(out, "code");
+        json_out_quote_begin(out);
+        json_out_quote_part(out, run->tool, strlen(run->tool));
+        json_out_quote_part(out, "(", 1);
+        json_out_quote_part(out, arguments, strlen(arguments));
+        json_out_quote_part(out, ")", 1);
+        json_out_quote_end(out);
+        json_out_key(out, "arguments");
+        json_out_raw(out, arguments, strlen(arguments));
+        json_out_text(out, ",\"results\":[],\"files\":[],\"files_skipped\":[],\"files_skipped_unnamed\":0,"
+                           "\"files_complete\":true,\"session\":{\"stateful\":false,\"restarted\":false,"
+                           "\"message\":null}");
 }
 
 /*
@@ -32,7 +51,10 @@ static bool write_run(struct json_out *out, const struct store_run *run, const c
         json_out_reserve(out, strlen(code) + strlen(reply) + 256);
         json_out_open(out, '{');
         json_out_member_string(out, "started_at", started ? json_string_value(started) : NULL);
-        json_out_member_string(out, "code", code);
+        if (run->tool[0])
+                write_call(out, run, code);
+        else
+                json_out_member_string(out, "code", code);
         json_out_text(out, ",");
         json_out_text(out, reply + 1);
         json_decref(started);

@@ -6,6 +6,7 @@
 
 #include "api/activity.h"
 #include "api/api.h"
+#include "api/call.h"
 #include "api/engine.h"
 #include "api/http.h"
 #include "api/metrics.h"
@@ -52,10 +53,19 @@ static json_t *limits(const struct config *config) {
                          (json_int_t)INPUTS_MAX, "body_bytes", (json_int_t)config->body_max_bytes);
 }
 
+/* Of tool calls: what differs. */
+static json_t *call_limits(void) {
+        return json_pack("{s:i, s:i, s:I, s:i, s:i, s:i}", "timeout_s", CALL_TIMEOUT_S, "timeout_max_s",
+                         CALL_TIMEOUT_MAX_S, "memory_bytes", (json_int_t)CALL_MEMORY_BYTES, "cpu_percent",
+                         CALL_CPU_PERCENT, "body_bytes", CALL_REQUEST_BYTES_MAX, "reply_bytes", CALL_REPLY_BYTES_MAX);
+}
+
 void status_handle_environment(struct api *api, struct http_request *request) {
         json_t *reply = json_copy(api->environment);
         if (reply)
                 json_object_set_new(reply, "limits", limits(api->config));
+        if (reply)
+                json_object_set_new(reply, "call_limits", call_limits());
         http_reply_json(request, 200, reply);
 }
 

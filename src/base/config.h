@@ -33,6 +33,11 @@ struct config {
         int64_t execute_timeout_s;       /* of a run that asks for none: 20, or the maximum if that is lower */
         int64_t execute_max_timeout_s;   /* SANDBOX_EXECUTE_MAX_TIMEOUT_S */
         int64_t rate_limit;              /* SANDBOX_RATE_LIMIT: requests a minute and key; 0: off */
+        char *env_strip;                 /* SANDBOX_ENV_STRIP: names that calls do not get, besides the built-in ones */
+        char *registries;                /* SANDBOX_REGISTRIES: that images of agents may come from */
+        int64_t image_max_bytes;         /* SANDBOX_IMAGE_MAX_BYTES: of an agent's image */
+        int64_t image_max_files;         /* SANDBOX_IMAGE_MAX_FILES */
+        int64_t image_timeout_s;         /* SANDBOX_IMAGE_TIMEOUT_SECONDS: of sending one, and of unpacking it */
         int64_t template_max_forks;      /* SANDBOX_TEMPLATE_MAX_FORKS: a template is renewed after so many */
         int64_t template_max_age_s;      /* SANDBOX_TEMPLATE_MAX_AGE_SECONDS */
         int64_t output_keep_bytes;       /* SANDBOX_OUTPUT_KEEP_BYTES: kept of each stream */

@@ -154,6 +154,37 @@ int value_parse_console(const char *text, const char *base, char **ret, struct e
         return err_set(e, -EINVAL, "is not one of these words");
 }
 
+/* A list with commas between its members, of which each is made of these characters. Without its spaces. */
+static int parse_list(const char *text, const char *characters, char **ret, struct err *e) {
+        CLEANUP_FREE char *copy = malloc(strlen(text) + 1);
+        char *to = copy;
+        if (!copy)
+                return -ENOMEM;
+        for (const char *from = text; *from; from++) {
+                if (*from == ',' || strchr(characters, *from))
+                        *to++ = *from;
+                else if (*from != ' ')
+                        return err_set(e, -EINVAL, "has a character that no name has");
+        }
+        *to = '\0';
+        if (copy[0] == ',' || strstr(copy, ",,") || (to > copy && to[-1] == ','))
+                return err_set(e, -EINVAL, "has an empty name in it");
+        *ret = TAKE_PTR(copy);
+        return 0;
+}
+
+#define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+int value_parse_names(const char *text, const char *base, char **ret, struct err *e) {
+        (void)base;
+        return parse_list(text, LETTERS_AND_DIGITS "_*", ret, e);
+}
+
+int value_parse_registries(const char *text, const char *base, char **ret, struct err *e) {
+        (void)base;
+        return parse_list(text, LETTERS_AND_DIGITS ".-:", ret, e);
+}
+
 int value_parse_database(const char *text, const char *base, char **ret, struct err *e) {
         (void)base;
         if (strcmp(text, "sqlite") == 0)

@@ -16,6 +16,8 @@ int value_parse_secret(const char *text, const char *base, char **ret, struct er
 int value_parse_user(const char *text, const char *base, char **ret, struct err *e);
 int value_parse_log_level(const char *text, const char *base, char **ret, struct err *e);
 int value_parse_console(const char *text, const char *base, char **ret, struct err *e);
+int value_parse_names(const char *text, const char *base, char **ret, struct err *e);
+int value_parse_registries(const char *text, const char *base, char **ret, struct err *e);
 int value_parse_database(const char *text, const char *base, char **ret, struct err *e);
 int value_parse_egress(const char *text, const char *base, char **ret, struct err *e);
 int value_parse_prefixes(const char *text, const char *base, char **ret, struct err *e);

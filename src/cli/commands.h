@@ -6,6 +6,7 @@
 #include "cli/command.h"
 
 extern const struct command cmd_run;
+extern const struct command cmd_call;
 extern const struct command cmd_status;
 extern const struct command cmd_doctor;
 extern const struct command cmd_environment;

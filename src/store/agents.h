@@ -17,6 +17,8 @@
 #define STORE_AGENTS_PER_PROJECT_MAX 1000
 #define STORE_IMAGE_MAX 512
 
+struct store_retired; /* images.h */
+
 /* Texts are malloc()ed and belong to the holder of the record: store_agent_deinit. */
 struct store_agent {
         int64_t id;
@@ -41,8 +43,8 @@ int store_agent_put(struct store *store, int64_t project_id, const char *name, c
 int store_agent_find(struct store *store, int64_t project_id, const char *name, struct store_agent *ret);
 /* Sorted by name, after `after` ("": from the start). Returns the count, or a negative errno. */
 int store_agent_list(struct store *store, int64_t project_id, const char *after, struct store_agent *ret, size_t max);
-/* With its env; its conversations stay, without it. */
-int store_agent_delete(struct store *store, int64_t project_id, const char *name);
+/* With its env, and its image if that was the last agent of it; its conversations stay, without it. */
+int store_agent_delete(struct store *store, int64_t project_id, const char *name, struct store_retired *ret_retired);
 
 /* STORE_E_NOT_FOUND: no such agent; STORE_E_FULL: it has STORE_ENV_PER_AGENT_MAX settings already. */
 int store_env_set(struct store *store, int64_t project_id, const char *agent, const char *name, const char *value);

@@ -42,6 +42,7 @@ struct store_run {
         int64_t project_id;
         char conversation[STORE_CONVERSATION_MAX + 1];
         char agent[STORE_NAME_MAX + 1]; /* "": none */
+        char tool[STORE_NAME_MAX + 1];  /* whose call it was; "": a snippet */
         char sandbox_id[STORE_ID_MAX + 1];
         char outcome[STORE_OUTCOME_MAX + 1];
         int exit_code;

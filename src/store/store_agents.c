@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "store/images.h"
 #include "store/store_private.h"
 
 void store_agent_deinit(struct store_agent *agent) {
@@ -25,6 +26,7 @@ struct agent_change {
         const char *image, *tools; /* of the agent, or NULL */
         const char *name, *value;  /* of a setting */
         bool created;
+        struct store_retired retired;
 };
 
 static sqlite3_stmt *with_agent(struct sql *sql, enum sql_statement which, int64_t project_id, const char *agent) {
@@ -61,13 +63,20 @@ static int step_with(struct sql *sql, enum sql_statement which, const struct age
         return sql_finish(sql, s, sql_step(sql, s));
 }
 
+int write_agent_row(struct sql *sql, int64_t project_id, const char *name, const char *image, const char *tools,
+                    bool *ret_created) {
+        const struct agent_change change = {.project_id = project_id, .agent = name, .image = image, .tools = tools};
+        int r = step_with(sql, SQL_AGENT_INSERT, &change);
+        *ret_created = r == 0;
+        if (r == STORE_E_NOT_FOUND)
+                r = step_with(sql, SQL_AGENT_UPDATE, &change);
+        return r == STORE_E_NOT_FOUND ? STORE_E_FULL : r;
+}
+
 static int write_agent(struct store *store, void *data) {
         struct agent_change *change = data;
-        int r = step_with(&store->database, SQL_AGENT_INSERT, change);
-        change->created = r == 0;
-        if (r == STORE_E_NOT_FOUND)
-                r = step_with(&store->database, SQL_AGENT_UPDATE, change);
-        return r == STORE_E_NOT_FOUND ? STORE_E_FULL : r;
+        return write_agent_row(&store->database, change->project_id, change->agent, change->image, change->tools,
+                               &change->created);
 }
 
 int store_agent_put(struct store *store, int64_t project_id, const char *name, const char *image, const char *tools,
@@ -100,14 +109,21 @@ int store_agent_list(struct store *store, int64_t project_id, const char *after,
 }
 
 static int write_no_agent(struct store *store, void *data) {
-        const struct agent_change *change = data;
+        struct agent_change *change = data;
         sqlite3_stmt *s = with_agent(&store->database, SQL_AGENT_DELETE, change->project_id, change->agent);
-        return sql_finish(&store->database, s, sql_step(&store->database, s));
+        int r = sql_finish(&store->database, s, sql_step(&store->database, s));
+        return r == 0 ? write_unused_images(&store->database, &change->retired) : r;
 }
 
-int store_agent_delete(struct store *store, int64_t project_id, const char *name) {
+int store_agent_delete(struct store *store, int64_t project_id, const char *name, struct store_retired *ret_retired) {
         struct agent_change change = {.project_id = project_id, .agent = name};
-        return writer_call(store, write_no_agent, &change);
+        int r = writer_call(store, write_no_agent, &change);
+        *ret_retired = change.retired;
+        if (r != 0) {
+                free(TAKE_PTR(ret_retired->files));
+                ret_retired->count = 0;
+        }
+        return r;
 }
 
 /* ---- settings */

@@ -17,6 +17,7 @@ struct birth;
 struct expiry;
 struct loop;
 struct loop_source;
+struct store_retired;
 
 struct store {
         struct sql reader;                    /* the loop's thread */
@@ -32,6 +33,14 @@ struct store {
         struct loop_source *flush_timer; /* the loop's thread: set while times of activity wait to be written */
         struct writer *writer;
 };
+
+/* On the writer's thread, within a job. */
+
+/* store_agents.c: makes the agent, or changes it where it is told something. */
+int write_agent_row(struct sql *sql, int64_t project_id, const char *name, const char *image, const char *tools,
+                    bool *ret_created);
+/* store_images.c: removes images that no agent refers to, and adds their files to the list. */
+int write_unused_images(struct sql *sql, struct store_retired *retired);
 
 /* All of these on the loop's thread. */
 

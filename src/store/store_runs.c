@@ -41,6 +41,7 @@ static void read_run(sqlite3_stmt *s, struct store_run *ret) {
         sql_copy_text(s, 3, ret->agent, sizeof(ret->agent));
         sql_copy_text(s, 4, ret->sandbox_id, sizeof(ret->sandbox_id));
         sql_copy_text(s, 5, ret->outcome, sizeof(ret->outcome));
+        sql_copy_text(s, 14, ret->tool, sizeof(ret->tool));
 }
 
 int store_run_list(struct store *store, int64_t project_id, const char *conversation, const char *after,
@@ -71,9 +72,9 @@ int store_run_get(struct store *store, int64_t project_id, const char *id, struc
         sql_bind_text(s, 2, id);
         int r = sql_step(&store->reader, s);
         if (r == 0)
-                r = sql_duplicate(s, 14, &code);
+                r = sql_duplicate(s, 15, &code);
         if (r == 0)
-                r = sql_duplicate(s, 15, &reply);
+                r = sql_duplicate(s, 16, &reply);
         if (r == 0) {
                 read_run(s, ret);
                 *ret_code = TAKE_PTR(code);

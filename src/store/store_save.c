@@ -91,6 +91,7 @@ static int write_run_row(struct sql *sql, const struct store_new_run *new, int64
         sqlite3_bind_int64(s, 11, run->memory_max_bytes);
         sqlite3_bind_int64(s, 12, run->files);
         sqlite3_bind_int64(s, 13, run->results);
+        sql_bind_text(s, 14, run->tool);
         int r = sql_step(sql, s);
         if (r == 0)
                 *ret_row = sqlite3_column_int64(s, 0);

@@ -112,6 +112,23 @@ static const char *const steps[] = {
         "  bytes INTEGER NOT NULL,"
         "  files INTEGER NOT NULL"
         ") STRICT;",
+
+        /* Tool calls: what agents' tools run in, and which of the runs were calls. */
+        "CREATE TABLE images ("
+        "  id INTEGER PRIMARY KEY,"
+        "  project_id INTEGER NOT NULL REFERENCES projects (id),"
+        "  digest TEXT NOT NULL," /* of its manifest */
+        "  file TEXT NOT NULL UNIQUE CHECK (length(file) = 32),"
+        "  python TEXT NOT NULL,"
+        "  env TEXT NOT NULL," /* JSON, a list */
+        "  working_dir TEXT NOT NULL,"
+        "  bytes INTEGER NOT NULL,"
+        "  created_ms INTEGER NOT NULL,"
+        "  UNIQUE (project_id, digest)"
+        ") STRICT;"
+        "ALTER TABLE agents ADD COLUMN image_id INTEGER REFERENCES images (id);"
+        "CREATE INDEX agents_of_image ON agents (image_id);"
+        "ALTER TABLE runs ADD COLUMN tool TEXT NOT NULL DEFAULT '';", /* empty: a snippet */
 };
 
 static int read_version(sqlite3 *database, int *ret) {

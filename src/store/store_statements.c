@@ -25,7 +25,7 @@
 
 #define RUN_COLUMNS                                                                                                    \
         "r.public_id, c.project_id, c.name, r.agent, r.sandbox_id, r.outcome, r.exit_code, r.stateful, r.started_ms,"  \
-        " r.wall_us, r.cpu_us, r.memory_max_bytes, r.files, r.results"
+        " r.wall_us, r.cpu_us, r.memory_max_bytes, r.files, r.results, r.tool"
 
 #define FILE_COLUMNS                                                                                                   \
         "f.public_id, c.project_id, c.name, r.public_id, f.name, f.size, f.media_type, b.sha256, f.created_ms,"        \
@@ -65,6 +65,20 @@ const char *const sql_texts[SQL_STATEMENTS] = {
         [SQL_AGENT_LIST] = "SELECT id, name, image, NULL, created_ms, updated_ms FROM agents"
                            " WHERE project_id = ?1 AND name > ?2 ORDER BY name LIMIT ?3",
         [SQL_AGENT_DELETE] = "DELETE FROM agents WHERE project_id = ?1 AND name = ?2 RETURNING id",
+        [SQL_AGENT_SET_IMAGE] = "UPDATE agents SET image_id = ?3 WHERE project_id = ?1 AND name = ?2",
+        [SQL_IMAGE_SAME] = "SELECT file FROM images WHERE project_id = ?1 AND digest = ?2 AND file <> ?3",
+        [SQL_IMAGE_DIGESTS] = "SELECT digest, file FROM images WHERE project_id = ?1 ORDER BY digest LIMIT ?2",
+        [SQL_IMAGE_FIND] = "SELECT file, digest, python, env, working_dir, bytes, created_ms FROM images"
+                           " WHERE project_id = ?1 AND digest = ?2",
+        [SQL_IMAGE_PUT] = "INSERT INTO images (project_id, digest, file, python, env, working_dir, bytes, created_ms)"
+                          " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (project_id, digest) DO UPDATE SET"
+                          " file = excluded.file, python = excluded.python, env = excluded.env,"
+                          " working_dir = excluded.working_dir, bytes = excluded.bytes RETURNING id",
+        [SQL_IMAGE_SWEEP] = "DELETE FROM images WHERE NOT EXISTS"
+                            " (SELECT 1 FROM agents WHERE agents.image_id = images.id) RETURNING file",
+        [SQL_IMAGE_OF_AGENT] = "SELECT i.file, i.digest, i.python, i.env, i.working_dir, i.bytes, i.created_ms"
+                               " FROM agents a JOIN images i ON i.id = a.image_id WHERE a.project_id = ?1 AND a.name = ?2",
+        [SQL_IMAGE_FILES] = "SELECT file FROM images",
         [SQL_ENV_COUNT_OTHERS] = "SELECT count(*) FROM agent_env WHERE agent_id = ?1 AND name <> ?2",
         [SQL_ENV_SET] = "INSERT INTO agent_env (agent_id, name, value) VALUES (?1, ?2, ?3)"
                         " ON CONFLICT (agent_id, name) DO UPDATE SET value = excluded.value",
@@ -101,8 +115,8 @@ const char *const sql_texts[SQL_STATEMENTS] = {
         [SQL_RUN_CONVERSATION] = "SELECT id, name FROM conversations WHERE project_id = ?1 AND id = ?2",
         [SQL_RUN_CONVERSATION_NAMED] = "SELECT id, name FROM conversations WHERE project_id = ?1 AND name = ?2",
         [SQL_RUN_INSERT] = "INSERT INTO runs (public_id, conversation_id, agent, sandbox_id, outcome, exit_code,"
-                           " stateful, started_ms, wall_us, cpu_us, memory_max_bytes, files, results)"
-                           " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+                           " stateful, started_ms, wall_us, cpu_us, memory_max_bytes, files, results, tool)"
+                           " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
                            " ON CONFLICT DO NOTHING RETURNING id",
         [SQL_RUN_DETAILS_INSERT] = "INSERT INTO run_details (run_id, code, reply) VALUES (?1, ?2, ?3)",
         [SQL_RUN_PLACE] = "SELECT id FROM runs WHERE public_id = ?1 AND conversation_id = ?2",

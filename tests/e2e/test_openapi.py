@@ -18,6 +18,7 @@ SCOPES = {"ROUTE_OPEN": "open", "ROUTE_PROJECT": "project", "ROUTE_ADMIN": "admi
 TABLES = {
     ("execute_request.c", "make_table"): "ExecuteRequest",
     ("execute_request.c", "take_file"): "InputFile",
+    ("call_request.c", "take_body"): "CallRequest",
     ("agents.c", "agents_handle_put"): "AgentPut",
     ("agent_tools.c", "take_tool"): "Tool",
     ("agent_env.c", "agents_handle_env_put"): "SettingPut",

@@ -18,6 +18,8 @@
 #include "api/activity.h"
 #include "api/api.h"
 #include "api/audit.h"
+#include "api/call.h"
+#include "api/deploy.h"
 #include "api/auth.h"
 #include "api/console_login.h"
 #include "api/conversation_events.h"
@@ -37,6 +39,30 @@
 
 static unsigned held, gone;
 static struct api api; /* static, so that a debugger finds it */
+
+void call_handle(struct api *context, struct http_request *request) {
+        (void)context, (void)request;
+}
+
+void deploy_handle_archive(struct api *context, struct http_request *request) {
+        off_t length = request->body_fd < 0 ? 0 : lseek(request->body_fd, 0, SEEK_END);
+        (void)context;
+        http_reply_json(request, 200, json_pack("{s:I}", "length", (json_int_t)length));
+}
+
+void deploy_start(struct api *context, struct http_request *request, const char *reference, json_t *tools) {
+        (void)context, (void)request, (void)reference;
+        json_decref(tools);
+}
+
+bool engine_knows_images(const struct engine *engine) {
+        (void)engine;
+        return true;
+}
+
+void engine_image_drop(struct engine *engine, struct sandbox_id image) {
+        (void)engine, (void)image;
+}
 
 bool engine_is_ready(const struct engine *engine) {
         (void)engine;

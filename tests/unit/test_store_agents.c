@@ -12,6 +12,7 @@
 
 #include "store/agents.h"
 #include "store/conversations.h"
+#include "store/images.h"
 #include "store_fixture.h"
 
 static void agents_are_made_and_changed(void **state) {
@@ -44,6 +45,7 @@ static void agents_are_made_and_changed(void **state) {
 
 static void a_project_has_so_many_agents(void **state) {
         struct store_fixture *f = *state;
+        struct store_retired retired;
         int64_t project = store_fixture_project(f);
         struct store_project other;
         bool created;
@@ -59,7 +61,7 @@ static void a_project_has_so_many_agents(void **state) {
         assert_false(created);
         assert_int_equal(store_project_create(f->store, "other", &other), 0);
         assert_int_equal(store_agent_put(f->store, other.id, "more", NULL, NULL, &created), 0);
-        assert_int_equal(store_agent_delete(f->store, project, "n7"), 0);
+        assert_int_equal(store_agent_delete(f->store, project, "n7", &retired), 0);
         assert_int_equal(store_agent_put(f->store, project, "more", NULL, NULL, &created), 0);
 }
 
@@ -150,15 +152,16 @@ static void an_agent_has_so_many_settings(void **state) {
 
 static void a_deleted_agent_leaves_its_conversations(void **state) {
         struct store_fixture *f = *state;
+        struct store_retired retired;
         int64_t project = store_fixture_project(f);
         struct store_conversation there, list[4];
         const struct store_cursor start = {.id = 0};
         bool created;
-        assert_int_equal(store_agent_delete(f->store, project, "a"), STORE_E_NOT_FOUND);
+        assert_int_equal(store_agent_delete(f->store, project, "a", &retired), STORE_E_NOT_FOUND);
         assert_int_equal(store_agent_put(f->store, project, "a", NULL, NULL, &created), 0);
         assert_int_equal(store_env_set(f->store, project, "a", "K", "v"), 0);
         assert_int_equal(store_conversation_use(f->store, project, "talk", "a", &there), 0);
-        assert_int_equal(store_agent_delete(f->store, project, "a"), 0);
+        assert_int_equal(store_agent_delete(f->store, project, "a", &retired), 0);
         assert_int_equal(store_fixture_number(f, "SELECT count(*) FROM agent_env"), 0);
         assert_int_equal(store_conversation_find(f->store, project, "talk", &there), 0);
         assert_string_equal(there.agent, "");
