@@ -80,6 +80,16 @@ def hints_of(owner: Any) -> dict[str, Any]:
         ) from problem
 
 
+def parameter_hints_of(function: Any) -> dict[str, Any]:
+    """The same without the result's, whose type is often imported for type checkers only."""
+    own = types.FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    own.__qualname__, own.__kwdefaults__ = function.__qualname__, function.__kwdefaults__
+    own.__annotations__ = {name: kind for name, kind in function.__annotations__.items() if name != "return"}
+    return hints_of(own)
+
+
 def _shown(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -172,7 +172,9 @@ class Egress:
     port: int | None = None
     decision: str = ""
     rule: str = ""
-    bytes: Any = None
+    bytes: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
     raw: Raw = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -188,8 +190,15 @@ class Call:
     error: RemoteError | None = None
     stdout: str = ""
     stderr: str = ""
+    agent: str | None = None
+    tool: str | None = None
+    conversation_id: str | None = None
+    stdout_truncated: bool = False
+    stderr_truncated: bool = False
     usage: Usage = Usage()
     egress: list[Egress] = field(default_factory=list)
+    egress_complete: bool = True
+    hint: str | None = None
     raw: Raw = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod

@@ -71,12 +71,16 @@ def _raise(name: str, call: Call) -> NoReturn:
     if error is not None and call.outcome == "error":
         builtin = builtin_exception(error.type, error.message)
         if builtin is not None:
+            if call.hint and hasattr(builtin, "add_note"):  # Python 3.11
+                builtin.add_note(call.hint)
             raise builtin from (RemoteTraceback(error.traceback) if error.traceback else None)
         words = f"{error.type}: {error.message}" if error.message else error.type
     else:
         words = f"The tool {name} " + _ENDINGS.get(call.outcome, f"ended with exit code {call.exit_code}") + "."
         if error is not None and error.message:
             words += f" {error.message}"
+    if call.hint:
+        words += f" {call.hint}" if words.endswith(".") else f". {call.hint}"
     raise ToolError(
         words,
         outcome=call.outcome,

@@ -76,6 +76,11 @@ async def run_python_async(code: str, timeout_s: float | None = None) -> Run:
         raise _remote.failed("run_python", problem) from problem
 
 
+# Frameworks read the annotations of what they are given, and Run exists here for type checkers only.
+for _function in (run_python, run_python_async):
+    _function.__annotations__["return"] = object
+
+
 def describe_run_python(format: str) -> dict[str, Any]:
     """As the service describes it to the model of the present agent."""
     settings = _platform()

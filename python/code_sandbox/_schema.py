@@ -15,7 +15,18 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _docstring
-from ._decode import _NOTHING, _UNIONS, MAPPINGS, SEQUENCES, SETS, NoForm, hints_of, name_of, unwrapped
+from ._decode import (
+    _NOTHING,
+    _UNIONS,
+    MAPPINGS,
+    SEQUENCES,
+    SETS,
+    NoForm,
+    hints_of,
+    name_of,
+    parameter_hints_of,
+    unwrapped,
+)
 from ._encode import encode
 from ._scalars import is_named_tuple, is_numpy_scalar, is_pydantic, scalar_of
 
@@ -178,7 +189,7 @@ def _documented(schema: Schema, text: str | None, default: Any) -> Schema:
 def parameters_of(function: Callable[..., Any]) -> Schema:
     """JSON Schema of what a function takes, as an object."""
     writer = _Writer()
-    hints = hints_of(inspect.unwrap(function))
+    hints = parameter_hints_of(inspect.unwrap(function))
     texts = _docstring.parse(inspect.getdoc(function)).parameters
     properties: Schema = {}
     required = []

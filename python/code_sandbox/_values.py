@@ -37,9 +37,9 @@ def decode_arguments(function: Callable[..., Any], arguments: dict[str, Any]) ->
     import inspect
     from typing import Any
 
-    from ._decode import decode, hints_of
+    from ._decode import decode, parameter_hints_of
 
-    hints = hints_of(_author_s(function))
+    hints = parameter_hints_of(_author_s(function))
     parameters = inspect.signature(function).parameters
     for name in arguments:
         if name not in parameters:

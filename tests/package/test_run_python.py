@@ -1,6 +1,7 @@
 """run_python as a ready tool: it runs on the platform or not at all, and is described by the service."""
 import asyncio
 import inspect
+import typing
 
 import pytest
 from fake_platform import error, run_reply
@@ -52,3 +53,4 @@ def test_its_description_is_the_service_s(platform):
 def test_it_can_be_listed_as_a_function():
     assert list(inspect.signature(run_python).parameters) == ["code", "timeout_s"] and run_python.__doc__
     assert inspect.iscoroutinefunction(run_python_async)
+    assert typing.get_type_hints(run_python)["timeout_s"] == typing.get_type_hints(run_python_async)["timeout_s"] == float | None

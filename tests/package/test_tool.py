@@ -188,10 +188,10 @@ def test_what_is_known_of_the_last_call(platform, caplog):
     caplog.set_level(logging.INFO, "code_sandbox")
     platform.on(*CALL, call_reply(None, sandbox_id="sbx_7", stdout="hello\n", egress=[
         {"host": "example.org", "address": "203.0.113.1", "port": 443, "decision": "allowed", "rule": "public",
-         "bytes": {"sent": 1, "received": 2}}]))
+         "bytes": 3, "bytes_sent": 1, "bytes_received": 2}]))
     shop_tools.nothing()
     last = code_sandbox.last_call()
-    assert (last.sandbox_id, last.stdout, last.egress[0].host, last.usage.wall_ms) == ("sbx_7", "hello\n", "example.org", 2)
+    assert (last.sandbox_id, last.stdout, last.egress[0].bytes_sent, last.usage.wall_ms) == ("sbx_7", "hello\n", 1, 2)
     assert "in sandbox sbx_7" in caplog.text and "wrote to stdout: hello" in caplog.text
     platform.on(*CALL, "drop")
     with pytest.raises(ToolError):
@@ -251,6 +251,17 @@ def test_other_ends_are_tool_errors(platform, outcome, words):
 def test_a_time_limit_is_no_exception_of_the_tool_s_own(platform):
     platform.on(*CALL, call_reply(outcome="timeout", exit_code=-1, error={"type": "TimeoutError", "message": "30 s", "traceback": ""}))
     with pytest.raises(ToolError, match="was stopped. 30 s"):
+        shop_tools.nothing()
+
+
+def test_the_hint_of_the_platform_is_there(platform):
+    platform.on(*CALL, {**failing("ModuleNotFoundError", "No module named 'x'"), "hint": "Add it to the image."})
+    with pytest.raises(ModuleNotFoundError) as caught:
+        shop_tools.nothing()
+    if sys.version_info >= (3, 11):
+        assert caught.value.__notes__ == ["Add it to the image."]
+    platform.on(*CALL, call_reply(outcome="timeout", exit_code=-1, hint="Ask for more."))
+    with pytest.raises(ToolError, match="was stopped. Ask for more."):
         shop_tools.nothing()
 
 

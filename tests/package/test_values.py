@@ -280,3 +280,11 @@ def shadowed(a: "Colour"): ...
 
 def test_an_annotation_as_text_that_means_something_else():
     assert _values.decode_arguments(shadowed, {"a": "red"}) == ((), {"a": Colour.RED})
+
+
+def with_a_result_for_type_checkers(a: datetime.date) -> "OnlyForTypeCheckers": ...  # noqa: F821
+
+
+def test_the_result_s_type_need_not_exist_for_arguments():
+    assert _values.decode_arguments(with_a_result_for_type_checkers, {"a": "2030-01-02"})[1] == {"a": datetime.date(2030, 1, 2)}
+    assert _values.decode_result(with_a_result_for_type_checkers, "x") == "x"

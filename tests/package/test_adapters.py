@@ -1,0 +1,204 @@
+"""Frameworks of others with our tools: the real packages, a model server that says what is written here, and a platform
+that answers by heart. The model asks for run_python and for a tool of the agent's, and sees what came of them."""
+import asyncio
+import base64
+import json
+
+import anthropic
+import openai
+import pytest
+import shop_tools
+from fake_platform import FakePlatform, call_reply, error, run_reply
+
+from code_sandbox import _calling, conversation, run_python, run_python_async
+from code_sandbox.adapters import anthropic as for_anthropic
+from code_sandbox.adapters import langchain as for_langchain
+from code_sandbox.adapters import openai as for_openai
+from code_sandbox.adapters import openai_agents as for_agents
+
+PNG = b"\x89PNG chart"
+ENCODED = base64.b64encode(PNG).decode()
+RUN = run_reply(stdout="42\n", results=[{"image/png": ENCODED, "text/plain": "<Figure>"}],
+                session={"stateful": True, "restarted": True, "message": "All variables were lost: a call was too slow."})
+TEXT = "All variables were lost: a call was too slow.\n\nstdout:\n42\n\n1 chart was drawn."
+TOOLS = (run_python, shop_tools.find_order, shop_tools.search)
+CALLS = [("call_1", "run_python", {"code": "plot()"}), ("call_2", "find_order", {"number": 7, "since": "2030-01-02"}),
+         ("call_3", "search-orders", {"text": "x"}), ("call_4", "find_order", {"number": "seven"}), ("call_5", "gone", {})]
+ORDER = {"number": 7, "placed": "2030-01-02", "size": "s", "parts": []}
+TEXTS = [TEXT, json.dumps(ORDER), "RuntimeError: no search today",
+         'The arguments of find_order are wrong: number must be a whole number, not "seven".',
+         "There is no tool 'gone'; there are: run_python, find_order, search-orders."]
+SCHEMA = {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"], "additionalProperties": False}
+
+
+@pytest.fixture(autouse=True)
+def answers(platform):
+    """The service, with its description of run_python in each format."""
+    text = "Runs Python. All calls of this conversation share one interpreter."
+    function = {"name": "run_python", "description": text, "parameters": SCHEMA}
+    for kind, description in (("openai", {"type": "function", "function": function}),
+                              ("openai-responses", {"type": "function", **function, "strict": False}),
+                              ("anthropic", {"name": "run_python", "description": text, "input_schema": SCHEMA})):
+        platform.on("GET", f"/v1/tools/run_python?format={kind}&agent=shop", description)
+    platform.on("POST", "/v1/execute", RUN)
+
+    def call(request):
+        if request.json["tool"] == "find_order":
+            return 200, call_reply(ORDER), {}
+        return 200, call_reply(outcome="error", exit_code=1, error={"type": "RuntimeError", "message": "no search today",
+                                                                   "traceback": "Traceback"}), {}
+
+    platform.on("POST", "/v1/call", call)
+    with conversation("talk-1"):
+        yield
+    assert {request.json["conversation_id"] for request in platform.requests if request.method == "POST"} <= {"talk-1"}
+    assert {request.json["agent"] for request in platform.requests if request.method == "POST"} <= {"shop"}
+
+
+@pytest.fixture
+def model():
+    server = FakePlatform()
+    yield server
+    server.close()
+
+
+def chat(**message):
+    return {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "usage": {
+        "prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}, "choices": [
+        {"index": 0, "finish_reason": "tool_calls" if "tool_calls" in message else "stop",
+         "message": {"role": "assistant", "content": None, **message}}]}
+
+
+CHAT_CALLS = [{"id": key, "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
+              for key, name, given in CALLS]
+
+
+def as_awaited(function):
+    return lambda *args, **kwargs: asyncio.run(function(*args, **kwargs))
+
+
+@pytest.mark.parametrize("answer", [None, as_awaited(for_openai.answers_async)], ids=["sync", "async"])
+def test_a_loop_with_openai_s_client(model, answer):
+    model.on("POST", "/v1/chat/completions", chat(tool_calls=CHAT_CALLS), chat(content="It is 42."))
+    tools = TOOLS if answer else (run_python, shop_tools.find_order)
+    client = openai.OpenAI(base_url=f"{model.url}/v1", api_key="k")
+    messages = [{"role": "user", "content": "Plot it."}]
+    while True:
+        message = client.chat.completions.create(model="m", messages=messages, tools=for_openai.tools(*tools)).choices[0].message
+        messages.append(message)
+        if not message.tool_calls:
+            break
+        messages += (answer or for_openai.answers)(message, *tools)
+    assert message.content == "It is 42."
+    first, second = (request.json for request in model.requests)
+    assert "share one interpreter" in first["tools"][0]["function"]["description"]
+    told = {entry["tool_call_id"]: entry["content"] for entry in second["messages"] if entry["role"] == "tool"}
+    assert told["call_1"] == TEXT and told["call_2"] == TEXTS[1] and told["call_4"] == TEXTS[3]
+    assert told["call_3"] == (TEXTS[2] if answer else "There is no tool 'search-orders'; there are: run_python, find_order.")
+    assert second["messages"][-1]["content"][1]["image_url"]["url"] == f"data:image/png;base64,{ENCODED}"
+
+
+@pytest.mark.parametrize("answer", [for_openai.response_answers, as_awaited(for_openai.response_answers_async)],
+                         ids=["sync", "async"])
+def test_a_loop_with_openai_s_responses(model, answer):
+    def response(*output):
+        return {"id": "r", "object": "response", "created_at": 1, "model": "m", "output": list(output), "status": "completed",
+                "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+
+    calls = [{"type": "function_call", "id": f"fc_{key}", "call_id": key, "name": name, "arguments": json.dumps(given)}
+             for key, name, given in CALLS[:2]]
+    model.on("POST", "/v1/responses", response(*calls), response())
+    client = openai.OpenAI(base_url=f"{model.url}/v1", api_key="k")
+    items = [{"role": "user", "content": "Plot it."}]
+    reply = client.responses.create(model="m", input=items, tools=for_openai.response_tools(*TOOLS))
+    items += [*reply.output, *answer(reply, *TOOLS)]
+    client.responses.create(model="m", input=items, tools=for_openai.response_tools(*TOOLS))
+    sent = {item["call_id"]: item["output"] for item in model.last.json["input"] if item.get("type") == "function_call_output"}
+    assert sent["call_1"] == [{"type": "input_text", "text": TEXT},
+                              {"type": "input_image", "image_url": f"data:image/png;base64,{ENCODED}", "detail": "auto"}]
+    assert sent["call_2"] == TEXTS[1] and model.requests[0].json["tools"][0]["strict"] is False
+
+
+def test_a_loop_with_anthropic_s_client(model):
+    def message(reason, *content):
+        return {"id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": reason, "stop_sequence": None,
+                "content": list(content), "usage": {"input_tokens": 1, "output_tokens": 1}}
+
+    calls = [{"type": "tool_use", "id": key, "name": name, "input": given} for key, name, given in CALLS]
+    model.on("POST", "/v1/messages", message("tool_use", *calls), message("end_turn", {"type": "text", "text": "It is 42."}))
+    client = anthropic.Anthropic(base_url=model.url, api_key="k")
+    messages = [{"role": "user", "content": "Plot it."}]
+    while True:
+        reply = client.messages.create(model="m", max_tokens=100, messages=messages, tools=for_anthropic.tools(*TOOLS))
+        messages.append({"role": "assistant", "content": reply.content})
+        if reply.stop_reason != "tool_use":
+            break
+        messages.append(asyncio.run(for_anthropic.answers_async(reply, *TOOLS)))
+    results = model.last.json["messages"][2]["content"]
+    assert [result["content"][0]["text"] for result in results] == TEXTS
+    assert [result["is_error"] for result in results] == [False, False, True, True, True]
+    assert results[0]["content"][1]["source"] == {"type": "base64", "media_type": "image/png", "data": ENCODED}
+    assert for_anthropic.answers(reply, *TOOLS) == {"role": "user", "content": []}
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+def test_langchain(model, asynchronous):
+    from langchain.agents import create_agent
+    from langchain_openai import ChatOpenAI
+
+    wanted = [CHAT_CALLS[0], CHAT_CALLS[1], CHAT_CALLS[3]]
+    model.on("POST", "/v1/chat/completions", chat(tool_calls=wanted), chat(content="It is 42."))
+    agent = create_agent(ChatOpenAI(model="m", base_url=f"{model.url}/v1", api_key="k"), tools=for_langchain.tools(*TOOLS))
+    question = {"messages": [("user", "Plot it.")]}
+    done = asyncio.run(agent.ainvoke(question)) if asynchronous else agent.invoke(question)
+    assert done["messages"][-1].content == "It is 42."
+    told = {entry.tool_call_id: entry for entry in done["messages"] if entry.type == "tool"}
+    assert told["call_1"].content == TEXT and told["call_1"].artifact == [PNG]
+    assert told["call_2"].content == TEXTS[1] and told["call_4"].content == TEXTS[3]
+    sent = {entry["function"]["name"]: entry["function"] for entry in model.requests[0].json["tools"]}
+    assert sent["run_python"]["parameters"]["required"] == ["code"] and "share one" in sent["run_python"]["description"]
+
+
+def test_openai_s_agents(model):
+    import agents
+
+    agents.set_tracing_disabled(True)
+    model.on("POST", "/v1/chat/completions", chat(tool_calls=CHAT_CALLS[:4]), chat(content="It is 42."))
+    client = openai.AsyncOpenAI(base_url=f"{model.url}/v1", api_key="k")
+    agent = agents.Agent(name="analyst", tools=for_agents.tools(*TOOLS),
+                         model=agents.OpenAIChatCompletionsModel(model="m", openai_client=client))
+    assert asyncio.run(agents.Runner.run(agent, "Plot it.")).final_output == "It is 42."
+    told = {entry["tool_call_id"]: json.dumps(entry["content"]) for entry in model.last.json["messages"] if entry["role"] == "tool"}
+    assert "42" in told["call_1"] and "variables were lost" in told["call_1"] and json.loads(told["call_2"]) == TEXTS[1]
+    assert json.loads(told["call_3"]) == TEXTS[2] and json.loads(told["call_4"]) == TEXTS[3]
+
+
+# ---- what they share
+
+
+def test_a_limit_is_told_to_the_model(platform):
+    platform.on("POST", "/v1/execute", (429, error("session_limit", "2 sessions are live, which is the most: end one."), {}))
+    for answer in (_calling.call(TOOLS, "run_python", '{"code": "1"}'),
+                   asyncio.run(_calling.call_async(TOOLS, "run_python", '{"code": "1"}'))):
+        assert answer.is_error and "2 sessions are live, which is the most: end one." in answer.text
+
+
+def test_arguments_that_are_no_json():
+    assert _calling.call(TOOLS, "run_python", "{") == _calling.call(TOOLS, "run_python", "{")
+    assert _calling.call(TOOLS, "run_python", "{").text.startswith("The arguments of run_python are no JSON")
+    assert _calling.call(TOOLS, "run_python", "[1]").text == "The arguments of run_python are no JSON: they are no object."
+    assert "code is missing" in _calling.call(TOOLS, "run_python", "").text
+
+
+def test_asynchronous_tools_want_the_asynchronous_form():
+    with pytest.raises(TypeError, match="search-orders is asynchronous"):
+        _calling.call(TOOLS, "search-orders", {"text": "x"})
+    with pytest.raises(TypeError, match="run_python is asynchronous"):
+        _calling.call((run_python_async,), "run_python", {"code": "1"})
+
+
+def test_without_a_platform_a_tool_gets_what_its_annotations_say(monkeypatch):
+    for name in ("URL", "KEY", "AGENT"):
+        monkeypatch.delenv(f"CODE_SANDBOX_{name}")
+    answer = _calling.call(TOOLS, "find_order", {"number": 7, "since": "2030-01-02"})
+    assert json.loads(answer.text)["placed"] == "2030-01-02" and not answer.is_error
