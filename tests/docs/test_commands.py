@@ -12,7 +12,8 @@ from docs.pages import Page
 from support.service import PROGRAM
 
 PAGES = [page for page in pages.all_pages() if any("run" in block.marks for block in page.blocks)]
-SNIPPETS = [block for page in pages.all_pages() for block in page.blocks if block.language == "python"]
+SNIPPETS = [block for page in pages.all_pages() for block in page.blocks
+            if block.language == "python" and "run" not in block.marks]
 ADDRESS = "http://127.0.0.1:8080"
 
 # What differs from run to run: of the same kind is enough.
@@ -77,7 +78,8 @@ def script_of(page, outputs):
         if "run" in block.marks:
             lines.append(f"exec >'{outputs}/{block.line}'")
             lines.append("set +e" if "any-status" in block.marks else "set -e")
-            lines.append(block.text.rstrip("\n"))
+            text = block.text.rstrip("\n")
+            lines.append(f"python3 -B - <<'END OF PYTHON'\n{text}\nEND OF PYTHON" if block.language == "python" else text)
             lines.append(f": >'{outputs}/{block.line}.done'")
     return "\n".join(lines) + "\n"
 
@@ -90,7 +92,7 @@ def try_page(page, service, folder):
     work.mkdir()
     script = script_of(page, outputs).replace(ADDRESS, service.url)
     environment = {**service.environment, "HOME": str(folder), "SANDBOX_URL": service.url, "SANDBOX_KEY": service.key,
-                   "SANDBOX_DATA_DIR": str(work / "build" / "data")}
+                   "SANDBOX_DATA_DIR": str(work / "build" / "data"), "PYTHONPATH": "python"}
     done = subprocess.run(["bash", "-c", script], cwd=checkout_like(work, service), env=environment, timeout=120,
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     complaints = []
