@@ -18,9 +18,12 @@ def _link(source, target):
         shutil.copy2(source, target, follow_symlinks=False)
 
 
-def make(folder: pathlib.Path, target: pathlib.Path, files: dict[str, str], python: str = "/usr/local/bin/python3",
+def make(folder: pathlib.Path, target: pathlib.Path, files: dict[str, str | pathlib.Path], python: str = "/usr/local/bin/python3",
          bare: bool = False) -> None:
-    """Packs it as `target`. Names of files are paths from the image's root. A bare one has nothing else."""
+    """
+    Packs it as `target`. Names of files are paths from the image's root; a Path is where a link leads. A
+    bare one has nothing else.
+    """
     tree = folder / "tree"
     if bare:
         for name in ("proc", "dev", "tmp", "mnt/data", "home/nonroot", "opt/sandbox", "usr"):
@@ -35,7 +38,7 @@ def make(folder: pathlib.Path, target: pathlib.Path, files: dict[str, str], pyth
         path = tree / name.lstrip("/")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)  # it may be a link to the original
-        path.write_text(content)
+        path.symlink_to(content) if isinstance(content, pathlib.Path) else path.write_text(content)
     target.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["mkfs.erofs", "--quiet", "--all-root", target, tree], check=True, capture_output=True)
     shutil.rmtree(tree)

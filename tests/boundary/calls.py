@@ -36,7 +36,10 @@ def start_spawner(folder: pathlib.Path, prefix: tuple[str, ...] = ("unshare", "-
                   **settings: str) -> Spawner:
     """With one image, which has all of the above, more, and the package for agent authors. The prefix is what starts it."""
     package = HERE.parents[1] / "python" / "code_sandbox"
-    files = FILES | (more or {}) | {f"/agent/code_sandbox/{file.name}": file.read_text() for file in package.glob("*.py")}
+    library = next(agent_image.ROOTFS.glob("usr/lib/*/libbz2.so.1.0"))
+    link = {"/agent/lib/libcopy.so": "/" / library.relative_to(agent_image.ROOTFS)}
+    files = FILES | link | (more or {})
+    files |= {f"/agent/code_sandbox/{file.name}": file.read_text() for file in package.glob("*.py")}
     agent_image.make(folder, folder / "data" / "images" / IMAGE_NAME, files)
     # By default in a network of its own, without a route out: whatever a call tries, and whatever is wrong, reaches nobody.
     settings = {"SANDBOX_WARM_POOL": "0", "SANDBOX_MAX_CONCURRENT": "20", **settings}

@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import struct
+import tempfile
 import textwrap
 
 import pytest
@@ -45,6 +46,29 @@ def test_the_images_own_variables_come_first_but_for_home(call_spawner):
     given = {"PATH": "/opt/x", "LANG": "de_DE.UTF-8", "TZ": "Europe/Berlin", "HOME": "/root", "PYTHONPATH": "/agent"}
     seen = result_of(call_spawner, "import os, orders; result = dict(os.environ)", environment=given)
     assert seen == {**given, "HOME": "/home/nonroot"}
+
+
+def test_variables_that_the_loader_reads_have_their_effect(call_spawner):
+    """A library that only LD_LIBRARY_PATH leads to; standard input, descriptors and the call itself are as ever."""
+    with tempfile.TemporaryFile() as file:
+        file.write(b"a line\n")
+        file.seek(0)
+        code = """
+            import ctypes, os, sys
+            try:
+                ctypes.CDLL("libcopy.so")
+                found = True
+            except OSError:
+                found = False
+            result = [found, sys.stdin.read(), os.getpid(), os.environ.get("LD_LIBRARY_PATH"), sys.argv,
+                      sorted(os.listdir("/proc/self/fd"))]
+            """
+        request = request_of("tools:run", {"code": textwrap.dedent(code)})
+        given = {"environment": {"LD_LIBRARY_PATH": "/agent/lib"}}
+        with_it = run(call_spawner, request | given, stdin=file.fileno()).result
+        without = run(call_spawner, request).result
+    assert with_it == [True, "a line\n", 2, "/agent/lib", [""], ["0", "1", "1024", "2", "3"]]
+    assert without == [False, "", 2, None, [""], ["0", "1", "1024", "2", "3"]]
 
 
 def test_no_descriptor_but_its_own(call_spawner):
@@ -93,6 +117,24 @@ def test_limits(call_spawner):
         result = [getrlimit(limit) for limit in which]
         """)
     assert limits == [[0, 0], [1024, 1024], [0, 0], [256, 256], [256 << 20, 256 << 20]]
+
+
+def test_a_gibibyte_and_two_processors(call_spawner):
+    calls.create(call_spawner)
+    room = calls.ready(call_spawner)
+    groups = [process.cgroups for process in host.descendants_of(call_spawner.process.pid)]
+    (cpu,) = {group["cpu"] for group in groups if "room-" in str(group.get("cpu"))}
+    (memory,) = {group["memory"] for group in groups if "room-" in str(group.get("memory"))}
+    if (cpu / "cpu.max").exists():
+        quota, period = (cpu / "cpu.max").read_text().split()
+        limit = (memory / "memory.max").read_text()
+    else:
+        quota, period = ((cpu / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+        limit = (memory / "memory.limit_in_bytes").read_text()
+    assert (int(quota) / int(period), int(limit)) == (2.0, calls.MEMORY_BYTES)
+    calls.claim(call_spawner, room)
+    room.send(request_of("tools:add", {"a": 1, "b": 2}))
+    assert calls.finish(call_spawner, room).result == 3
 
 
 def test_where_it_can_write(call_spawner):
@@ -170,8 +212,8 @@ def attempts(call_spawner):
     features.need_x86_64()
     names = ("mount", "umount2", "pivot_root", "chroot", "setns", "ptrace", "process_vm_readv", "kcmp", "bpf",
              "add_key", "keyctl", "perf_event_open", "open_by_handle_at", "io_uring_setup", "userfaultfd", "fsopen",
-             "open_tree", "move_mount", "clone3", "pidfd_getfd", "setuid", "setgroups", "capset", "sethostname", "syslog",
-             "swapon", "reboot", "init_module", "kexec_load", "iopl", "modify_ldt", "acct", "memfd_secret")
+             "open_tree", "move_mount", "clone3", "pidfd_getfd", "setuid", "setgroups", "capset", "sethostname",
+             "syslog", "swapon", "reboot", "init_module", "kexec_load", "iopl", "modify_ldt", "acct", "memfd_secret")
     tries = {name: (NUMBERS[name], 0, 0, 0, 0, 0) for name in names}
     tries |= {flag: (NUMBERS["unshare"], number) for flag, number in CLONE_FLAGS.items()}
     code = syscalls.attempt(tries)

@@ -18,6 +18,8 @@ FRAME_STARTED, FRAME_CALL, FRAME_CALL_END = 2, 6, 8
 HEADER_BYTES = 8
 CALL_BYTES_MAX = 2 << 20
 HOME = "/home/nonroot"
+LOADERS = ("LD_LIBRARY_PATH", "LD_PRELOAD")  # variables that only the start of a program reads
+AGAIN_FD = 1023
 
 
 class Channel:
@@ -38,7 +40,7 @@ class Channel:
             channel.close()
 
     def receive(self):
-        """Returns the request, and the descriptor that came beside it."""
+        """Returns the request. The descriptor that came beside it becomes standard input."""
         head, ancillary, _, _ = self._socket.recvmsg(HEADER_BYTES, 64, self._cloexec)
         while head and len(head) < HEADER_BYTES:
             head += self._socket.recv(HEADER_BYTES - len(head)) or b"\0" * HEADER_BYTES
@@ -52,7 +54,10 @@ class Channel:
             if got == 0:
                 os._exit(1)
             view = view[got:]
-        return bytes(body), int.from_bytes(ancillary[0][2][:4], "little")
+        stdin = int.from_bytes(ancillary[0][2][:4], "little")
+        os.dup2(stdin, 0)
+        os.close(stdin)
+        return bytes(body)
 
     def send(self, kind, payload=b""):
         if self._socket is not None:
@@ -62,6 +67,22 @@ class Channel:
     @property
     def is_ours(self):
         return self._socket is not None
+
+
+def read_again():
+    """What the runner had received before it started itself again."""
+    with open(AGAIN_FD, "rb") as file:
+        return file.read()
+
+
+def start_again(body, environment):
+    """For libraries that the image expects to be found, or loaded, by the loader."""
+    file = os.memfd_create("request")
+    os.write(file, body)
+    os.lseek(file, 0, os.SEEK_SET)
+    os.dup2(file, AGAIN_FD)
+    os.set_inheritable(CHANNEL_FD, True)
+    os.execve(sys.executable, [sys.executable, "-I", "-B", __file__, "again"], {**os.environ, **environment})
 
 
 def settle(request):
@@ -165,10 +186,12 @@ def main():
     from sandbox_call import fast_json, values  # its other parts are found from here on, whatever becomes of the path
 
     del sys.path[0]
-    body, stdin = channel.receive()
+    again = sys.argv[1:] == ["again"]
+    body = read_again() if again else channel.receive()
     request = fast_json.loads(body)
-    os.dup2(stdin, 0)
-    os.close(stdin)
+    for_loader = {name: value for name, value in (request.get("environment") or {}).items() if name in LOADERS}
+    if for_loader and not again:
+        start_again(body, for_loader)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # what was printed before the time was over is not to be lost
     channel.send(FRAME_STARTED)
