@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -18,6 +19,10 @@
 #include "import/tool.h"
 
 #define COPY_BYTES ((size_t)16 << 20) /* at a time: progress is told in between */
+
+static bool is_remote(const struct import *import) {
+        return strncmp(import->source, "docker://", strlen("docker://")) == 0;
+}
 
 /* The archive's file belongs to the api process; a tool of this user can only open one of its own. */
 static int copy_archive(struct import *import, struct err *e) {
@@ -40,6 +45,18 @@ static int copy_archive(struct import *import, struct err *e) {
         return 0;
 }
 
+/* What a registry sends grows on the disk. One that goes quiet may never say another word, and skopeo would wait. */
+static bool has_stalled(const struct import *import, uint64_t fetched) {
+        static uint64_t before = UINT64_MAX;
+        static struct timespec since;
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (fetched != before)
+                since = now;
+        before = fetched;
+        return (uint64_t)(now.tv_sec - since.tv_sec) > import->patience_s;
+}
+
 /* While blobs arrive, beside what skopeo unpacks for itself. */
 static int watch(void *data, struct err *e) {
         struct import *import = data;
@@ -53,6 +70,10 @@ static int watch(void *data, struct err *e) {
         /* Twice: skopeo unpacks an archive before it copies it. */
         if (fetched > 2 * import->max_bytes)
                 return fail_too_large(import, e);
+        if (is_remote(import) && has_stalled(import, fetched))
+                return err_set_field(e, IMPORT_FAILED, "fetch",
+                                     "the image could not be read: the registry has sent nothing for %llu seconds",
+                                     (unsigned long long)import->patience_s);
         return meter.files > import->max_files ? fail_too_many(import, e) : 0;
 }
 
@@ -73,7 +94,7 @@ static int explain(const struct import *import, const char *said, struct err *e)
 
 int fetch(struct import *import, struct err *e) {
         char from[REFERENCE_MAX + 64], registry[REGISTRY_MAX], said[TOOL_SAID_MAX];
-        bool plain = false, remote = strncmp(import->source, "docker://", strlen("docker://")) == 0;
+        bool plain = false, remote = is_remote(import);
         int r = remote ? 0 : copy_archive(import, e);
         if (r != 0)
                 return r;

@@ -38,6 +38,7 @@ struct import {
         const char *source, *arch, *registries;
         json_t *known; /* list of digests that need no unpacking, or NULL */
         uint64_t max_bytes, max_files;
+        uint64_t patience_s; /* a registry that sends nothing for so long is given up */
 
         /* What came of it. */
         char digest[80];

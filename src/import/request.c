@@ -15,6 +15,7 @@
 
 #define MAX_BYTES_DEFAULT (UINT64_C(4) << 30)
 #define MAX_FILES_DEFAULT UINT64_C(200000)
+#define PATIENCE_S_DEFAULT 60
 
 /* A registry is asked only if the operator allows it: the api process has looked already, and is not believed. */
 static int check_source(const struct import *import, struct err *e) {
@@ -36,16 +37,17 @@ static int check_source(const struct import *import, struct err *e) {
 }
 
 int request_read(struct import *import, struct err *e) {
-        json_int_t max_bytes = MAX_BYTES_DEFAULT, max_files = MAX_FILES_DEFAULT;
+        json_int_t max_bytes = MAX_BYTES_DEFAULT, max_files = MAX_FILES_DEFAULT, patience_s = PATIENCE_S_DEFAULT;
         import->arch = OWN_ARCH;
         import->registries = "";
-        if (json_unpack(import->request, "{s:s, s?I, s?I, s?s, s?s, s?o}", "source", &import->source, "max_bytes",
-                        &max_bytes, "max_files", &max_files, "arch", &import->arch, "registries", &import->registries,
-                        "known", &import->known) < 0 ||
-            max_bytes <= 0 || max_files <= 0)
+        if (json_unpack(import->request, "{s:s, s?I, s?I, s?I, s?s, s?s, s?o}", "source", &import->source,
+                        "max_bytes", &max_bytes, "max_files", &max_files, "patience_s", &patience_s, "arch",
+                        &import->arch, "registries", &import->registries, "known", &import->known) < 0 ||
+            max_bytes <= 0 || max_files <= 0 || patience_s <= 0)
                 return err_set_field(e, IMPORT_FAILED, "request", "the import was asked for what it does not know");
         import->max_bytes = (uint64_t)max_bytes;
         import->max_files = (uint64_t)max_files;
+        import->patience_s = (uint64_t)patience_s;
         return check_source(import, e);
 }
 
