@@ -45,6 +45,8 @@ def start_spawner(folder: pathlib.Path, prefix: tuple[str, ...] = ("unshare", "-
     settings = {"SANDBOX_WARM_POOL": "0", "SANDBOX_MAX_CONCURRENT": "20", **settings}
     spawner = Spawner(folder, prefix, **settings)
     spawner.receive(boundary.HELLO)
+    message, _ = spawner.receive(boundary.IMAGE)
+    assert (message["image_high"], message["image_low"]) == IMAGE and message["image_bytes"] > 1 << 20
     return spawner
 
 
