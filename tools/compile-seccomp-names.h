@@ -119,7 +119,9 @@ static const struct named_value constants[] = {
         {"TCP_SYNCNT", 7},
         {"TCP_LINGER2", 8},
         {"TCP_DEFER_ACCEPT", 9},
+        {"TCP_WINDOW_CLAMP", 10},
         {"TCP_QUICKACK", 12},
+        {"TCP_NOTSENT_LOWAT", 25},
         {"TCP_USER_TIMEOUT", 18},
         /* mmap(2), mprotect(2) */
         {"PROT_NONE", 0},

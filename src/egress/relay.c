@@ -290,10 +290,16 @@ static void on_dialled(void *data, int fd, uint32_t events) {
                 break_off(relay);
 }
 
-/* Whoever writes small pieces has reasons that this process does not know. */
-static void do_not_delay(int fd) {
-        const int yes = 1;
+/*
+ * No delay: whoever writes small pieces has reasons that this process does not know. And no more in the kernel's buffers
+ * than is needed, where it is in nobody's account: what has come and was not passed on yet, what is to go and was not
+ * sent yet. (On a way of a tenth of a second, the window allows five megabytes a second.)
+ */
+static void set_up(int fd) {
+        const int yes = 1, window = 512 << 10, unsent = 128 << 10;
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+        setsockopt(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, &window, sizeof(window));
+        setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
 }
 
 static int dial(struct relay *relay) {
@@ -303,8 +309,8 @@ static int dial(struct relay *relay) {
         if (fd < 0)
                 return -errno;
         relay->sides[WORLD].fd = fd;
-        do_not_delay(fd);
-        do_not_delay(relay->sides[ROOM].fd);
+        set_up(fd);
+        set_up(relay->sides[ROOM].fd);
         if (connect(fd, (struct sockaddr *)&to, length) < 0 && errno != EINPROGRESS)
                 return -errno;
         int r = loop_add_fd(relay->loop, fd, EPOLLOUT, on_dialled, relay, &relay->sides[WORLD].source);

@@ -19,6 +19,7 @@ struct cgroup_tree; /* this service's place in the host's cgroups */
 
 struct cgroup_limits {
         uint64_t memory_bytes; /* without swap; memory of the kernel and of tmpfs counts */
+        uint64_t socket_bytes; /* v1 only: buffers of TCP and UDP, which it counts apart; 0: no limit. In v2 they are memory */
         uint32_t pids;         /* processes and threads */
         uint32_t cpu_percent;  /* of one CPU */
 };

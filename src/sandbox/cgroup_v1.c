@@ -81,6 +81,10 @@ static int set_limits(struct cgroup *cgroup, const struct cgroup_limits *limits,
         if (r < 0 && r != -ENOENT) /* see ready(): then there is no swap */
                 return r;
         cgroup_file_write_number(memory, "memory.swappiness", 0); /* only a hint beside the limit above */
+        if (limits->socket_bytes > 0)
+                r = cgroup_file_set(memory, "memory.kmem.tcp.limit_in_bytes", limits->socket_bytes, e);
+        if (r < 0 && r != -ENOENT) /* a kernel without it counts none */
+                return r;
         r = cgroup_file_set(cgroup_dir(cgroup, CONTROLLER_PIDS), "pids.max", limits->pids, e);
         if (r < 0)
                 return r;

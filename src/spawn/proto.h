@@ -46,6 +46,7 @@
 /* Of a tool call: what differs. */
 #define CALL_MEMORY_BYTES (UINT64_C(1) << 30)
 #define CALL_CPU_PERCENT 200
+#define CALL_SOCKET_BYTES (UINT64_C(64) << 20) /* of its TCP and UDP sockets' buffers */
 
 #define SPAWN_TIMEOUT_MAX_MS 120000
 #define SPAWN_IMPORT_TIMEOUT_MAX_MS 1800000

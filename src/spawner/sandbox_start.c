@@ -268,6 +268,7 @@ static int make_init_channels(struct sandbox *s, int *ret_orders_inside, int *re
 static int make_cgroup(struct sandbox *s) {
         const struct cgroup_limits limits = {
                 .memory_bytes = s->profile->memory_bytes,
+                .socket_bytes = s->profile->network ? CALL_SOCKET_BYTES : 0,
                 .pids = s->profile->pids,
                 .cpu_percent = s->profile->cpu_percent,
         };
