@@ -105,6 +105,15 @@ static int make_mount_point(int root, const char *path, struct err *e) {
                         : 0;
 }
 
+/* Where the room shows which names the sandbox itself has; whatever runs images elsewhere makes this file, too. */
+static int make_hosts(int root) {
+        CLEANUP_CLOSE int etc = real_folder(root, "etc", false);
+        if (etc < 0)
+                return etc == -ENOTDIR ? 0 : etc; /* a link: it may lead to a folder that has the file */
+        CLEANUP_CLOSE int hosts = openat(etc, "hosts", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+        return hosts < 0 && errno != EEXIST ? -errno : 0;
+}
+
 /* /.sandbox/python → the interpreter: how the room learns what to start. Nothing of the image's own is followed. */
 static int link_python(const struct import *import, int root) {
         CLEANUP_CLOSE int folder = real_folder(root, ".sandbox", true);
@@ -144,6 +153,9 @@ int check(struct import *import, struct err *e) {
                 r = make_mount_point(root, mount_points[i], e);
         if (r != 0)
                 return r;
+        if ((r = make_hosts(root)) < 0)
+                return err_set_field(e, IMPORT_FAILED, "mount_point", "cannot make /etc/hosts in the image: %s",
+                                     strerror(-r));
         r = link_python(import, root);
         if (r < 0)
                 return err_set_field(e, IMPORT_FAILED, "mount_point", "cannot make /.sandbox/python in the image: %s",

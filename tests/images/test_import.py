@@ -55,7 +55,7 @@ def test_later_layers_hide_and_replace(tree):
     second = layer(member("etc/.wh.gone"), member("etc/changed", b"2"), member("srv/old/.wh..wh..opq"),
                    member("srv/old/c", b"2"), member("srv/.wh.link"), folder("srv/link"), member("srv/link/d", b"2"))
     with tree(first, second) as root:
-        assert sorted(os.listdir(root / "etc")) == ["changed", "stays"]
+        assert sorted(os.listdir(root / "etc")) == ["changed", "hosts", "stays"]
         assert (root / "etc/changed").read_bytes() == b"2"
         assert os.listdir(root / "srv/old") == ["c"]
         assert (root / "srv/link").is_dir() and not (root / "srv/link").is_symlink()
@@ -88,6 +88,14 @@ def test_places_for_mounts(tree):
         for name in ("proc", "dev", "tmp", "mnt/data", "home/nonroot", "opt/sandbox"):
             assert (root / name).is_dir() and not (root / name).is_symlink(), name
         assert os.readlink(root / ".sandbox/python") == "/usr/local/bin/python3"
+        assert (root / "etc/hosts").is_file()
+
+
+def test_a_file_of_host_names_stays_and_a_link_is_left_alone(tree):
+    with tree(layer(*fake_python(), member("etc/hosts", b"1.2.3.4 own"))) as root:
+        assert (root / "etc/hosts").read_bytes() == b"1.2.3.4 own"
+    with tree(layer(*fake_python(), symlink("etc", "usr"))) as root:
+        assert os.readlink(root / "etc") == "usr" and not (root / "usr/hosts").exists()
 
 
 def test_a_working_directory_is_made(tree):
