@@ -46,6 +46,7 @@ struct api {
         struct engine *engine; /* pool and runs; talks to the spawner */
         struct conversation_events *events; /* who listens to conversations */
         struct http_server *http;
+        struct manager *manager; /* the system's; NULL: there is none */
         uint64_t started_ns;     /* clock_now_ns() */
         bool draining;           /* SIGTERM has come: no new runs */
         unsigned draining_parts; /* that are not done: engine, HTTP server */

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +74,20 @@ int http_listen(const char *text, int *ret_fd, struct err *e) {
         }
         *ret_fd = take_fd(&fd);
         return 0;
+}
+
+int http_listen_take(int fd, struct err *e) {
+        int domain = 0, listens = 0;
+        socklen_t size = sizeof(int);
+        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0 ||
+            getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) < 0 || !listens ||
+            (domain != AF_INET && domain != AF_INET6))
+                return err_set_field(e, -EINVAL, "LISTEN_FDS",
+                                     "the socket from the service manager is not one that listens for TCP");
+        int flags = fcntl(fd, F_GETFL);
+        return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0
+                       ? err_set(e, -errno, "cannot use the service manager's socket: %s", strerror(errno))
+                       : 0;
 }
 
 void http_listen_text(int fd, char text[LISTEN_TEXT_BYTES]) {

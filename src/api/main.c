@@ -1,7 +1,8 @@
 /*
  * sandboxd-api: the process that serves the network.
  *
- * Started by sandboxd (the spawner) with one end of their socket pair as descriptor 3, as root for the moment that it
+ * Started by sandboxd (the spawner) with one end of their socket pair as descriptor 3, and as 4 a listening socket if the
+ * system's service manager has opened one (then there is an argument, --listening), as root for the moment that it
  * takes to open what it needs: the data folder, the listening socket, the description of the image. Then it jails
  * itself (jail.c), and only after that opens its database, meets the network and talks to the spawner. It ends when the
  * spawner is gone, and the service ends when it does.
@@ -31,6 +32,7 @@
 #include "api/image.h"
 #include "api/images.h"
 #include "api/jail.h"
+#include "api/manager.h"
 #include "api/metrics.h"
 #include "base/cleanup.h"
 #include "base/config.h"
@@ -42,12 +44,14 @@
 #include "store/store.h"
 
 #define SPAWNER_FD 3
+#define LISTENING_FD 4
 #define DRAIN_GRACE_S 10 /* over the longest run, which is a tool call's */
 
 /* What is opened with privilege and used without. */
 struct opened {
         struct datadir datadir;
         int listen_fd;
+        struct manager_link manager;
         char *admin_key;
         bool key_given; /* by SANDBOX_ADMIN_KEY */
 };
@@ -62,12 +66,13 @@ void api_quit(struct api *api, int exit_status, const char *why) {
 
 /* ---- with privilege */
 
-static int check_descriptors(struct err *e) {
+static int check_descriptors(bool listening, struct err *e) {
+        const unsigned last = listening ? LISTENING_FD : SPAWNER_FD;
         int type;
         socklen_t length = sizeof(type);
         if (getsockopt(SPAWNER_FD, SOL_SOCKET, SO_TYPE, &type, &length) < 0 || type != SOCK_SEQPACKET)
                 return err_set(e, -EBADF, "sandboxd-api is started by sandboxd; start that");
-        if (close_range(SPAWNER_FD + 1, ~0U, 0) < 0 || close_range(SPAWNER_FD, SPAWNER_FD, CLOSE_RANGE_CLOEXEC) < 0)
+        if (close_range(last + 1, ~0U, 0) < 0 || close_range(SPAWNER_FD, last, CLOSE_RANGE_CLOEXEC) < 0)
                 return err_set(e, -errno, "cannot close descriptors: %s", strerror(errno));
         return 0;
 }
@@ -101,7 +106,10 @@ static int open_with_privilege(struct api *api, struct config *config, struct op
         if (r == 0)
                 r = datadir_admin_key(&opened->datadir, config, &opened->admin_key, e);
         if (r == 0)
-                r = http_listen(config->listen, &opened->listen_fd, e);
+                r = opened->listen_fd >= 0 ? http_listen_take(opened->listen_fd, e)
+                                           : http_listen(config->listen, &opened->listen_fd, e);
+        if (r == 0)
+                r = manager_connect(&opened->manager, e);
         if (r == 0)
                 r = image_read_environment(config->image, &api->environment, e);
         if (r < 0)
@@ -173,6 +181,8 @@ static int start(struct api *api, struct opened *opened, struct err *e) {
                 r = expiry_new(api, &api->expiry);
         if (r == 0)
                 r = http_server_new(api, opened->listen_fd, &api->http);
+        if (r == 0)
+                r = manager_new(api, &opened->manager, &api->manager);
         return r < 0 ? err_set(e, r, "cannot start: %s", strerror(-r)) : 0;
 }
 
@@ -194,6 +204,7 @@ static void on_stop(void *data, int signal_number) {
                 return; /* sandboxd passes signals on, so the same one may come twice */
         log_info("stopping", "signal", strsignal(signal_number));
         audit_add(api, NULL, AUDIT_SERVICE_STOP, NULL, NULL);
+        manager_say_stopping(api->manager);
         api->draining = true;
         api->draining_parts = 2;
         loop_add_timer(api->loop, (CALL_TIMEOUT_MAX_S + DRAIN_GRACE_S) * NS_PER_S, on_drain_over, api, NULL);
@@ -216,6 +227,7 @@ static int serve(struct api *api, struct err *e) {
 /* Only after a clean end: else requests are in work, and the kernel tidies up faster. */
 static void finish(struct api *api) {
         store_close(api->store); /* first: it answers those that wait for it */
+        manager_free(api->manager);
         engine_free(api->engine);
         images_free(api->images);
         sessions_free(api->sessions);
@@ -231,15 +243,16 @@ static void finish(struct api *api) {
         loop_free(api->loop);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+        bool listening = argc == 2 && strcmp(argv[1], "--listening") == 0;
         struct err e = {.code = 0};
         struct config config = {.listen = NULL};
-        struct opened opened = {.listen_fd = -1};
+        struct opened opened = {.listen_fd = listening ? LISTENING_FD : -1, .manager.fd = -1};
         struct api api = {.config = &config, .settings = &config, .started_ns = clock_now_ns()};
         char address[LISTEN_TEXT_BYTES];
 
         log_init("api", LOG_LEVEL_INFO);
-        int r = check_descriptors(&e);
+        int r = check_descriptors(listening, &e);
         if (r == 0)
                 r = config_load(&config, &e);
         if (r == 0) {

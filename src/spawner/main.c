@@ -6,6 +6,7 @@
  * a promise rests on is checked first, and a lack stops the start, in words.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -133,6 +134,23 @@ static void reset_signals(void) {
         sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/*
+ * sd_listen_fds(3): one socket, as descriptor 3. It is put out of the way of those that children get by number. The
+ * names stay in the environment, where they say nothing: they count for this process only.
+ */
+static int take_listening_socket(struct spawner *spawner, struct err *e) {
+        const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+        if (!pid || !count || strtol(pid, NULL, 10) != getpid())
+                return 0;
+        if (strcmp(count, "1") != 0)
+                return err_set_field(e, -EINVAL, "LISTEN_FDS", "%s sockets were handed over; it takes one", count);
+        spawner->listening_fd = fcntl(3, F_DUPFD_CLOEXEC, 16);
+        if (spawner->listening_fd < 0)
+                return err_set_field(e, -errno, "LISTEN_FDS", "the service manager's descriptor 3 is no socket: %s", strerror(errno));
+        close(3);
+        return 0;
+}
+
 static void raise_limits(void) {
         struct rlimit files;
         if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
@@ -143,7 +161,10 @@ static void raise_limits(void) {
 
 static int start(struct spawner *spawner, struct err *e) {
         char instance[32];
-        int r = loop_new(&spawner->loop);
+        int r = take_listening_socket(spawner, e); /* before anything else can get its number */
+        if (r < 0)
+                return r;
+        r = loop_new(&spawner->loop);
         if (r < 0)
                 return err_set(e, r, "cannot make an event loop: %s", strerror(-r));
         if ((r = check_host(&spawner->config, e)) < 0 || (r = paths_find(spawner, e)) < 0 ||
@@ -221,8 +242,8 @@ static int take_options(int argc, char **argv) {
 
 int main(int argc, char **argv) {
         static struct spawner spawner = {
-                .lock_fd = -1, .store_fd = -1, .init_fd = -1, .api_fd = -1, .egress_fd = -1, .holder_fd = -1,
-                .outer_user_fd = -1, .outer_pid_fd = -1};
+                .lock_fd = -1, .store_fd = -1, .init_fd = -1, .listening_fd = -1, .api_fd = -1, .egress_fd = -1,
+                 .holder_fd = -1, .outer_user_fd = -1, .outer_pid_fd = -1};
         struct err e;
         int wanted = take_options(argc, argv);
         if (wanted == 1 || wanted < 0)

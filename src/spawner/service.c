@@ -18,12 +18,12 @@
 
 extern char **environ;
 
-static _Noreturn void become_service(const char *program, int fd) {
-        char *const arguments[] = {(char *)"sandboxd-api", NULL};
+static _Noreturn void become_service(const char *program, int fd, int listening_fd) {
+        char *const arguments[] = {(char *)"sandboxd-api", listening_fd >= 0 ? (char *)"--listening" : NULL, NULL};
         sigset_t none;
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
-        if (dup2(fd, 3) == 3)
+        if (dup2(fd, 3) == 3 && (listening_fd < 0 || dup2(listening_fd, 4) == 4))
                 execve(program, arguments, environ);
         log_error("could not start the api process", "program", program, "error", strerror(errno));
         _exit(127);
@@ -51,9 +51,10 @@ int service_start(struct spawner *spawner, struct err *e) {
         spawner->api_fd = pair[0];
         spawner->api_pid = fork();
         if (spawner->api_pid == 0)
-                become_service(program, pair[1]);
+                become_service(program, pair[1], spawner->listening_fd);
         r = spawner->api_pid < 0 ? -errno : 0;
         close(pair[1]);
+        close_fd(&spawner->listening_fd);
         if (r < 0)
                 return err_set(e, r, "cannot fork: %s", strerror(-r));
         forget_secrets(spawner);

@@ -42,6 +42,7 @@ struct spawner {
         int init_fd;            /* sealed memory file: the room's init */
 
         /* The api process. */
+        int listening_fd; /* opened by the system's service manager; -1: none. Goes to the api process */
         pid_t api_pid;
         int api_fd;
         struct loop_source *api_source;

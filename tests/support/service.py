@@ -47,6 +47,7 @@ class Service(Client):
         self.log_path = self.folder / "service.log"
         self.launcher = list(launcher)
         self.uid_base = new_uid_base()
+        self.pass_fds = ()
         self.process = None
         self.settings = {
             "SANDBOX_LISTEN": f"127.0.0.1:{self.port}",
@@ -93,7 +94,7 @@ class Service(Client):
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
                 [*self.launcher, str(PROGRAM)], env={**self.environment, **self.settings}, cwd="/",
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=as_a_background_job)
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=as_a_background_job, pass_fds=self.pass_fds)
         return self
 
     def start(self, seconds=180):
