@@ -167,10 +167,12 @@ static long bind_tcp(const void *data) {
 
 static long connect_tcp(const void *data) {
         const struct sockaddr_in here = {
-                .sin_family = AF_INET, .sin_port = htons(4711), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+                .sin_family = AF_INET,
+                .sin_port = htons(data ? *(const uint16_t *)data : 4711),
+                .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+        };
         int fd;
 
-        (void)data;
         fd = unshare(CLONE_NEWNET) < 0 ? -1 : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         return fd < 0 ? -EBADFD : ERRNO_OF(connect(fd, (const struct sockaddr *)&here, sizeof here));
 }
@@ -307,6 +309,30 @@ static void test_api_executes_nothing(void **state) {
         assert_int_equal(layer_run(api_with_program, execute_there, NULL).result, -EACCES);
 }
 
+/* ---- The egress process ---- */
+
+static int egress(void) {
+        static const uint16_t ports[] = {80, 1};
+        int r = layer_make_places();
+
+        if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                r = -errno;
+        return r < 0 ? r : landlock_confine_egress(ports, 2);
+}
+
+/* To the ports that it was given and no other, and no file at all. */
+static void test_egress(void **state) {
+        (void)state;
+        need_abi(4);
+        assert_int_equal(layer_run(egress, connect_tcp, &(const uint16_t){1}).result, -ENETUNREACH);
+        assert_int_equal(layer_run(egress, connect_tcp, &(const uint16_t){2}).result, -EACCES);
+        assert_int_equal(layer_run(places, connect_tcp, &(const uint16_t){2}).result, -ENETUNREACH);
+        assert_int_equal(layer_run(egress, bind_tcp, NULL).result, -EACCES);
+        assert_int_equal(layer_run(egress, create, "/mnt/data/a").result, -EACCES);
+        assert_int_equal(layer_run(egress, read_one, "/etc/passwd").result, -EACCES);
+        assert_int_equal(layer_run(egress, signal_parent, NULL).result, landlock_abi() >= 6 ? -EPERM : 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_writing_elsewhere),
@@ -321,6 +347,7 @@ int main(void) {
                 cmocka_unit_test(test_abstract_sockets),
                 cmocka_unit_test(test_api),
                 cmocka_unit_test(test_api_executes_nothing),
+                cmocka_unit_test(test_egress),
         };
 
         return cmocka_run_group_tests_name("Landlock, nothing else", tests, NULL, NULL);

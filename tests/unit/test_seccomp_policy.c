@@ -13,13 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <cmocka.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CALLS 512 /* numbers looked at, more than there are */
 
-enum { SNIPPET, CALL, IMPORT, TEMPLATE, INIT, API, POLICIES };
+enum { SNIPPET, CALL, IMPORT, TEMPLATE, INIT, API, EGRESS, POLICIES };
 
 struct program {
         const struct sock_filter *items;
@@ -42,11 +43,13 @@ struct arch {
                              [IMPORT] = PROGRAM(import_##suffix),                                                      \
                              [TEMPLATE] = PROGRAM(template_##suffix),                                                  \
                              [INIT] = PROGRAM(init_##suffix),                                                          \
-                             [API] = PROGRAM(api_##suffix)},                                                           \
+                             [API] = PROGRAM(api_##suffix),                                                            \
+                             [EGRESS] = PROGRAM(egress_##suffix)},                                                     \
                 .attacks = {[SNIPPET] = PROGRAM(snippet_attacks_##suffix),                                             \
                             [CALL] = PROGRAM(call_attacks_##suffix),                                                   \
                             [IMPORT] = PROGRAM(import_attacks_##suffix),                                               \
-                            [API] = PROGRAM(api_attacks_##suffix)},                                                    \
+                            [API] = PROGRAM(api_attacks_##suffix),                                                     \
+                            [EGRESS] = PROGRAM(egress_attacks_##suffix)},                                              \
         }
 
 static const struct arch archs[] = {
@@ -354,6 +357,30 @@ static void test_api_starts_nothing(void **state) {
         expect(API, call_accept4, 0, 0, 0, SECCOMP_RET_ALLOW);
 }
 
+static void test_egress_dials_and_does_nothing_else(void **state) {
+        const uint64_t nonblock_cloexec = SOCK_NONBLOCK | SOCK_CLOEXEC;
+        (void)state;
+        expect(EGRESS, call_socket, AF_INET, SOCK_STREAM | nonblock_cloexec, 0, SECCOMP_RET_ALLOW);
+        expect(EGRESS, call_socket, AF_INET6, SOCK_DGRAM | nonblock_cloexec, 0, SECCOMP_RET_ALLOW);
+        expect(EGRESS, call_socket, AF_INET, SOCK_RAW | nonblock_cloexec, 0, ERRNO(EPERM));
+        expect(EGRESS, call_socket, AF_UNIX, SOCK_STREAM | nonblock_cloexec, 0, ERRNO(EPERM));
+        expect(EGRESS, call_socket, AF_NETLINK, SOCK_DGRAM | nonblock_cloexec, 0, ERRNO(EPERM));
+        expect(EGRESS, call_setsockopt, SOL_SOCKET, 13, 0, ERRNO(ENOPROTOOPT)); /* not in the first place */
+        expect(EGRESS, call_setsockopt, 3, SOL_SOCKET, 13, SECCOMP_RET_ALLOW);  /* SO_LINGER */
+        expect(EGRESS, call_setsockopt, 3, SOL_SOCKET, 25, ERRNO(ENOPROTOOPT)); /* SO_BINDTODEVICE */
+        expect(EGRESS, call_setsockopt, 3, 6, 25, SECCOMP_RET_ALLOW);           /* TCP_NOTSENT_LOWAT */
+        expect(EGRESS, call_setsockopt, 3, 6, 13, ERRNO(ENOPROTOOPT));          /* TCP_CONGESTION */
+        expect(EGRESS, call_accept4, 0, 0, 0, SECCOMP_RET_ALLOW);
+        expect(EGRESS, call_open, 0, 0, 0, ERRNO(EPERM));
+        expect(EGRESS, call_execve, 0, 0, 0, ERRNO(EPERM));
+        expect(EGRESS, call_clone, 17, 0, 0, ERRNO(EPERM));
+        expect(EGRESS, call_fork, 0, 0, 0, ERRNO(EPERM));
+        expect(EGRESS, call_clone3, 0, 0, 0, ERRNO(ENOSYS));
+        expect(EGRESS, call_fcntl, 0, 0, 0, ERRNO(ENOSYS));
+        expect(EGRESS, call_kill, 1, 9, 0, ERRNO(EPERM));
+        expect(EGRESS, call_ptrace, 0, 0, 0, ERRNO(EPERM));
+}
+
 /* The second filter closes the door through which it came, refuses attacks, and lets all else pass to the first. */
 static void test_attacks(void **state) {
         (void)state;
@@ -399,6 +426,7 @@ int main(void) {
                 cmocka_unit_test(test_template),
                 cmocka_unit_test(test_init_starts_nothing),
                 cmocka_unit_test(test_api_starts_nothing),
+                cmocka_unit_test(test_egress_dials_and_does_nothing_else),
                 cmocka_unit_test(test_attacks),
         };
 
