@@ -32,16 +32,26 @@ FILES = {
 }
 
 
-def start_spawner(folder: pathlib.Path, prefix: tuple[str, ...] = ("unshare", "--net"), more: dict[str, str] | None = None,
-                  **settings: str) -> Spawner:
-    """With one image, which has all of the above, more, and the package for agent authors. The prefix is what starts it."""
+def start_spawner(folder: pathlib.Path, prefix: tuple[str, ...] = ("unshare", "--net"),
+                  more: dict[str, str] | None = None, **settings: str) -> Spawner:
+    """
+    With one image, which has all of the above, more, and the package for agent authors. The prefix is what starts it: by
+    default in a network of its own, without a route out, so that whatever a call tries, and whatever is wrong, reaches
+    nobody.
+    """
     package = HERE.parents[1] / "python" / "code_sandbox"
-    library = next(agent_image.ROOTFS.glob("usr/lib/*/libbz2.so.1.0"))
-    link = {"/agent/lib/libcopy.so": "/" / library.relative_to(agent_image.ROOTFS)}
-    files = FILES | link | (more or {})
+    compressor = next(agent_image.ROOTFS.glob("usr/lib/*/libbz2.so.1.0"))
+    more = {"/agent/lib/libcopy.so": "/" / compressor.relative_to(agent_image.ROOTFS), **(more or {})}
+    # The image's Python is that of a virtual environment, as in many images.
+    library = next(agent_image.ROOTFS.glob("usr/local/lib/python3.*")).name
+    more |= {
+        "/opt/venv/bin/python": pathlib.Path("/usr/local/bin/python3"),
+        "/opt/venv/pyvenv.cfg": "home = /usr/local/bin\ninclude-system-site-packages = false\n",
+        f"/opt/venv/lib/{library}/site-packages/only_in_venv.py": "HERE = True\n",
+    }
+    files = FILES | more
     files |= {f"/agent/code_sandbox/{file.name}": file.read_text() for file in package.glob("*.py")}
-    agent_image.make(folder, folder / "data" / "images" / IMAGE_NAME, files)
-    # By default in a network of its own, without a route out: whatever a call tries, and whatever is wrong, reaches nobody.
+    agent_image.make(folder, folder / "data" / "images" / IMAGE_NAME, files, "/opt/venv/bin/python")
     settings = {"SANDBOX_WARM_POOL": "0", "SANDBOX_MAX_CONCURRENT": "20", **settings}
     spawner = Spawner(folder, prefix, **settings)
     spawner.receive(boundary.HELLO)

@@ -71,6 +71,15 @@ def test_variables_that_the_loader_reads_have_their_effect(call_spawner):
     assert without == [False, "", 2, None, [""], ["0", "1", "1024", "2", "3"]]
 
 
+def test_the_virtual_environment_that_the_images_python_belongs_to(call_spawner):
+    assert result_of(call_spawner, """
+        import only_in_venv, subprocess, sys
+        command = [sys.executable, "-c", "import only_in_venv, sys; print(sys.prefix)"]
+        child = subprocess.run(command, capture_output=True)
+        result = [sys.executable, sys.prefix, sys.base_prefix, child.stdout.decode()]
+        """) == ["/opt/venv/bin/python", "/opt/venv", "/usr/local", "/opt/venv\n"]
+
+
 def test_no_descriptor_but_its_own(call_spawner):
     seen = result_of(call_spawner, """
         import os

@@ -50,6 +50,10 @@ def test_every_form_that_json_has_comes_back_as_it_was(call_spawner):
     assert call(call_spawner, "tools:same", value=value).result == value
 
 
+def test_a_request_of_more_than_a_megabyte(call_spawner):
+    assert call(call_spawner, "tools:same", value="ä" * 300_000).result == "ä" * 300_000
+
+
 def test_standard_input_is_what_came_beside_the_request(call_spawner):
     with tempfile.TemporaryFile() as file:
         file.write(b"a line\n")
@@ -299,7 +303,7 @@ def discover(spawner, modules):
 
 def test_the_tools_of_named_modules(call_spawner):
     found = discover(call_spawner, ["orders"])
-    assert found["implementation"] == "cpython" and found["python"].startswith("3.12.")
+    assert found["implementation"] == "cpython" and found["python"].startswith("3.")
     (tool,) = found["tools"]
     assert (tool["name"], tool["entrypoint"]) == ("find_order", "orders:find_order")
     assert tool["description"] == "Finds an order." and tool["parameters"]["properties"]["number"]["type"] == "integer"
