@@ -81,6 +81,7 @@ static void note_activity(const struct execution *execution, const struct run *r
 }
 
 static void note_end(const struct execution *execution, const struct run *run) {
+        char trace[TRACE_ID_BYTES];
         struct metrics *metrics = execution->api->metrics;
         const char *outcome = outcome_name(run->outcome.outcome);
         metrics_add(metrics, METRIC_RUNS, 1, outcome);
@@ -89,8 +90,10 @@ static void note_end(const struct execution *execution, const struct run *run) {
         if (run->claimed_ns > 0)
                 metrics_observe_ns(metrics, METRIC_RUN_SECONDS, run->ended_ns - run->claimed_ns);
         note_activity(execution, run);
+        trace_id(execution->request->trace, trace);
         log_info("run ended", "request", execution->request->id, "project", execution->request->auth.project, "run",
-                 run->id, "sandbox", run->sandbox_id, "outcome", outcome, "exit_code", log_num(run->outcome.exit_code));
+                 run->id, "sandbox", run->sandbox_id, "outcome", outcome, "exit_code", log_num(run->outcome.exit_code),
+                 *trace ? "trace" : NULL, trace);
         audit_add(execution->api, execution->request, AUDIT_RUN, run->id,
                   json_pack("{s:s, s:s*, s:s}", "sandbox", run->sandbox_id, "agent", execution->what.agent, "outcome",
                             outcome));

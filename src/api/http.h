@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/trace.h"
 #include "store/key.h"
 
 struct api;
@@ -74,6 +75,7 @@ struct http_request {
                                           request's own: a handler that keeps it takes it, and leaves -1 */
         const char *client;            /* address as text, without port */
         char id[REQUEST_ID_BYTES + 1]; /* X-Request-Id of the reply; goes into every log line about the request */
+        char trace[TRACE_BYTES]; /* `traceparent` for whatever is asked in turn; "" if the client sent none */
         struct http_auth auth;
         uint64_t received_ns; /* clock_now_ns() of the first byte */
         void *data;           /* the handler's own */

@@ -118,6 +118,7 @@ static struct http_exchange *exchange_new(struct http_channel *channel, struct M
                 .received_ns = head->received_ns,
         };
         http_new_id(exchange->request.id);
+        trace_continue(http_header(&exchange->request, "traceparent"), exchange->request.trace);
         channel->exchange = exchange;
         return exchange;
 }
@@ -357,18 +358,19 @@ static void account(struct http_exchange *exchange, bool complete) {
         const char *route = request->route ? request->route->pattern : "none";
         const char *method = request->route ? request->route->method : "none";
         uint64_t took = clock_now_ns() - request->received_ns;
-        char status[16] = "none", milliseconds[32];
+        char status[16] = "none", milliseconds[32], trace[TRACE_ID_BYTES];
 
         if (exchange->queued)
                 snprintf(status, sizeof(status), "%u", exchange->status);
         snprintf(milliseconds, sizeof(milliseconds), "%.3f", (double)took / (double)NS_PER_MS);
+        trace_id(request->trace, trace);
         metrics_add(api->metrics, METRIC_REQUESTS, 1, route, method, status);
         metrics_observe_ns(api->metrics, METRIC_REQUEST_SECONDS, took);
         /* Probes ask every few seconds; who has a key is worth a line. */
         bool open = !request->route || request->route->scope == ROUTE_OPEN;
         log_event(open ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, "request", "request", request->id, "client", request->client,
                   "method", request->method, "route", route, "status", status, "complete", complete ? "yes" : "no",
-                  "ms", milliseconds, "key", log_num(request->auth.key_id), "project", request->auth.project, NULL);
+                  "ms", milliseconds, "key", request->auth.key_name, "project", request->auth.project, *trace ? "trace" : NULL, trace, NULL);
 }
 
 void exchange_on_completed(void *data, struct MHD_Connection *connection, void **context,

@@ -30,6 +30,8 @@ static void add_headers(struct http_exchange *exchange, struct MHD_Response *res
                 MHD_add_response_header(response, "Cache-Control", "no-store");
         MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
         MHD_add_response_header(response, "X-Request-Id", exchange->request.id);
+        if (*exchange->request.trace)
+                MHD_add_response_header(response, "traceparent", exchange->request.trace);
         for (size_t i = 0; i < exchange->header_count; i++)
                 MHD_add_response_header(response, exchange->headers[i].name, exchange->headers[i].value);
 }

@@ -40,6 +40,9 @@ enum metric {
         METRIC_TEMPLATE_SERVING,
         METRIC_SESSIONS,
         METRIC_SESSIONS_MAX,    /* gauge: 1 or 0 */
+        METRIC_INFO,            /* gauge: version; always 1 */
+        METRIC_KEPT_BYTES,      /* gauge */
+        METRIC_KEPT_FILES,      /* gauge */
         METRIC_AUDIT_LINES,     /* counter */
         METRIC_AUDIT_FAILURES,  /* counter */
         METRICS

@@ -14,6 +14,7 @@
 #include "base/loop.h"
 #include "spawn/frames.h"
 #include "spawn/proto.h"
+#include "store/conversations.h"
 
 /* Alive: the loop turns. */
 void status_handle_healthz(struct api *api, struct http_request *request) {
@@ -33,7 +34,13 @@ void status_handle_readyz(struct api *api, struct http_request *request) {
 
 void status_handle_metrics(struct api *api, struct http_request *request) {
         size_t length = 0;
+        struct store_usage kept;
         engine_update_metrics(api->engine);
+        metrics_set(api->metrics, METRIC_INFO, 1, PRODUCT_VERSION);
+        if (store_usage_all(api->store, &kept) == 0) {
+                metrics_set(api->metrics, METRIC_KEPT_BYTES, (double)kept.bytes);
+                metrics_set(api->metrics, METRIC_KEPT_FILES, (double)kept.files);
+        }
         char *page = metrics_print(api->metrics, &length);
         http_reply_take(request, 200, "text/plain; version=0.0.4; charset=utf-8", page, length);
 }

@@ -183,3 +183,5 @@ int store_file_get(struct store *store, int64_t project_id, const char *id, stru
 int store_file_open(struct store *store, const struct store_file *file);
 
 int store_usage_get(struct store *store, int64_t project_id, struct store_usage *ret);
+/* Of all projects together. */
+int store_usage_all(struct store *store, struct store_usage *ret);

@@ -45,6 +45,14 @@ int store_usage_get(struct store *store, int64_t project_id, struct store_usage 
         return read_usage(&store->reader, project_id, ret);
 }
 
+int store_usage_all(struct store *store, struct store_usage *ret) {
+        sqlite3_stmt *s = sql_statement(&store->reader, SQL_USAGE_ALL);
+        int r = sql_step(&store->reader, s);
+        if (r == 0)
+                *ret = (struct store_usage){.bytes = sqlite3_column_int64(s, 0), .files = sqlite3_column_int64(s, 1)};
+        return sql_end(s, r);
+}
+
 static bool fits(const struct store_quota *quota, const struct store_usage *usage, const struct store_file *file) {
         if (quota->files && usage->files >= quota->files)
                 return false;

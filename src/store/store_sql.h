@@ -79,6 +79,7 @@ enum sql_statement {
         SQL_FILE_GET,
 
         SQL_USAGE_GET,
+        SQL_USAGE_ALL,
         SQL_USAGE_ADD,
 
         SQL_BLOB_TAKE,

@@ -136,6 +136,7 @@ const char *const sql_texts[SQL_STATEMENTS] = {
         [SQL_FILE_GET] = "SELECT " FILE_COLUMNS " WHERE f.public_id = ?2 AND c.project_id = ?1",
 
         [SQL_USAGE_GET] = "SELECT bytes, files FROM usage WHERE project_id = ?1",
+        [SQL_USAGE_ALL] = "SELECT coalesce(sum(bytes), 0), coalesce(sum(files), 0) FROM usage",
         [SQL_USAGE_ADD] = "INSERT INTO usage (project_id, bytes, files) VALUES (?1, ?2, ?3)"
                           " ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes, files = files + excluded.files",
 

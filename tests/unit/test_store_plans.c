@@ -15,7 +15,7 @@
 /* The table is small, or the whole of it is wanted. */
 static bool may_scan(int statement) {
         return statement == SQL_ADMIN_DELETE_OTHERS || statement == SQL_CONVERSATION_LAST ||
-               statement == SQL_IMAGE_FILES || statement == SQL_IMAGE_SWEEP;
+               statement == SQL_IMAGE_FILES || statement == SQL_IMAGE_SWEEP || statement == SQL_USAGE_ALL;
 }
 
 static int check_step(int statement, const char *step) {
