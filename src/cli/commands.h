@@ -22,3 +22,4 @@ extern const struct command cmd_conversations;
 extern const struct command cmd_files;
 extern const struct command cmd_sessions;
 extern const struct command cmd_audit;
+extern const struct command cmd_backup, cmd_restore;

@@ -10,7 +10,7 @@ from support.cli import Cli
 from support.fake_api import FakeApi, error
 
 COMMANDS = ("run", "call", "agents", "conversations", "files", "sessions", "projects", "keys", "audit", "login", "logout",
-            "status", "environment", "doctor", "completion", "version")
+            "status", "environment", "doctor", "backup", "restore", "completion", "version")
 GROUPS = {"agents": ("create", "list", "show", "delete", "deploy", "env"), "agents env": ("set", "list", "unset"),
           "conversations": ("list", "show", "delete"), "files": ("list", "get"), "sessions": ("list", "end"),
           "projects": ("create", "list"), "keys": ("create", "list", "revoke"), "audit": ("list", "verify")}
@@ -116,7 +116,7 @@ def examples():
 def test_examples_name_what_there_is(fake):
     """They are commands with options and words that these take: each gets as far as asking the service, which here does
     not know the key, or as opening a file that is not there."""
-    local = ("doctor", "version", "help", "logout", "login", "completion")
+    local = ("doctor", "version", "help", "logout", "login", "completion", "backup", "restore")
     tried = [words for words in examples() if words[0] not in local]
     assert len(tried) > 20
     for words in tried:

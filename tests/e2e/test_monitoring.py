@@ -1,5 +1,5 @@
-"""What a monitoring system gets: metrics that Prometheus really scrapes, alerts and a dashboard that name what there is, and
-traces that go on."""
+"""What a monitoring system gets: metrics that Prometheus really scrapes, alerts and a dashboard that name what there is,
+and traces that go on."""
 import json
 import re
 import shutil
@@ -131,9 +131,9 @@ def test_a_trace_goes_on_and_is_in_the_log(tmp_path):
     assert "trace" not in of_requests[plain.headers["X-Request-Id"]]
 
 
-@pytest.mark.parametrize("header", ["", "00", PARENT[:-1], PARENT + "0", PARENT + "-more", PARENT.upper(), "ff" + PARENT[2:],
-                                    f"00-{'0' * 32}-{SPAN}-01", f"00-{TRACE}-{'0' * 16}-01", f"00_{TRACE}-{SPAN}-01",
-                                    f"00-{TRACE[:-1]}g-{SPAN}-01", "x" * 5000])
+@pytest.mark.parametrize("header", [
+    "", "00", PARENT[:-1], PARENT + "0", PARENT + "-more", PARENT.upper(), "ff" + PARENT[2:], f"00-{'0' * 32}-{SPAN}-01",
+    f"00-{TRACE}-{'0' * 16}-01", f"00_{TRACE}-{SPAN}-01", f"00-{TRACE[:-1]}g-{SPAN}-01", "x" * 5000])
 def test_what_is_no_trace_is_passed_over(http_side, header):
     response = http_side.get("/v1/agents", headers={"traceparent": header})
     assert response.status == 200 and "traceparent" not in response.headers
@@ -150,7 +150,8 @@ def test_a_run_is_found_by_its_trace(service):
     line = None
     while line is None and time.monotonic() - started < 5:
         lines = [json.loads(text) for text in service.log().splitlines() if text.startswith("{")]
-        line = next((one for one in lines if one["message"] == "run ended" and one["run"] == reply.json["run_id"]), None)
+        ended = [one for one in lines if one["message"] == "run ended"]
+        line = next((one for one in ended if one["run"] == reply.json["run_id"]), None)
     assert line["trace"] == TRACE and line["request"] == reply.headers["X-Request-Id"]
     assert line["project"] == "default" and line["sandbox"] == reply.json["sandbox_id"] and line["outcome"] == "ok"
     assert "not-in-the-log" not in service.log()

@@ -46,7 +46,8 @@ IN_FORCE = "changed settings are in force"
 def test_what_can_change_does(running):
     write(running, warm_pool=2, execute_max_timeout_s=7, session_idle_seconds=60, max_sessions=30, rate_limit=100000)
     told = reload(running, IN_FORCE)
-    changes = {line["setting"]: (line["from"], line["to"]) for line in told if line["message"] == "a setting was changed"}
+    changes = {line["setting"]: (line["from"], line["to"])
+               for line in told if line["message"] == "a setting was changed"}
     assert changes == {"SANDBOX_WARM_POOL": ("1", "2"), "SANDBOX_EXECUTE_MAX_TIMEOUT_S": ("30", "7"),
                        "SANDBOX_SESSION_IDLE_SECONDS": ("900", "60"), "SANDBOX_MAX_SESSIONS": ("20", "30"),
                        "SANDBOX_RATE_LIMIT": ("0", "100000")}
