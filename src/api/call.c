@@ -132,6 +132,7 @@ static void keep(struct call *call) {
 static void note_end(const struct call *call, const struct run *run) {
         struct metrics *metrics = call->api->metrics;
         const char *outcome = outcome_name(call->facts.outcome.outcome);
+        char trace[TRACE_ID_BYTES];
         metrics_add(metrics, METRIC_CALLS, 1, outcome);
         if (run->started_ns > 0)
                 metrics_observe_ns(metrics, METRIC_CALL_START_SECONDS, run->started_ns - run->making_ns);
@@ -141,9 +142,10 @@ static void note_end(const struct call *call, const struct run *run) {
                 if (run->egress.decisions[i] > 0)
                         metrics_add(metrics, METRIC_CALL_CONNECTIONS, run->egress.decisions[i],
                                     egress_decision_name(i));
+        trace_id(call->request->trace, trace);
         log_info("call ended", "request", call->request->id, "project", call->request->auth.project, "agent",
                  call->agent, "tool", call->tool, "run", run->id, "sandbox", run->sandbox_id, "outcome", outcome,
-                 "exit_code", log_num(call->facts.outcome.exit_code));
+                 "exit_code", log_num(call->facts.outcome.exit_code), *trace ? "trace" : NULL, trace);
         audit_add(call->api, call->request, AUDIT_CALL, run->id,
                   json_pack("{s:s, s:s, s:s, s:s}", "sandbox", run->sandbox_id, "agent", call->agent, "tool", call->tool,
                             "outcome", outcome));

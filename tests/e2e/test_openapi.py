@@ -52,10 +52,10 @@ def operations(document):
 
 
 def routes():
-    """{(method, path): scope} of the table in src/api/routes.c, without the Console's."""
+    """{(method, path): scope} of the table in src/api/routes.c, without the pages for people."""
     rows = re.findall(r'\{"(\w+)", "([^"]+)", (ROUTE_\w+),', (SOURCES / "routes.c").read_text())
     assert len(rows) > 30
-    return {(method, path): SCOPES[scope] for method, path, scope in rows if not path.startswith("/console")}
+    return {(method, path): SCOPES[scope] for method, path, scope in rows if not path.startswith(("/console", "/docs"))}
 
 
 def scope_of(operation):
