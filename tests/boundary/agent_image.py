@@ -38,7 +38,11 @@ def make(folder: pathlib.Path, target: pathlib.Path, files: dict[str, str | path
         path = tree / name.lstrip("/")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)  # it may be a link to the original
-        path.symlink_to(content) if isinstance(content, pathlib.Path) else path.write_text(content)
+        if isinstance(content, pathlib.Path):
+            path.symlink_to(content)
+        else:
+            path.write_text(content)
+            path.chmod(0o755)
     target.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["mkfs.erofs", "--quiet", "--all-root", target, tree], check=True, capture_output=True)
     shutil.rmtree(tree)

@@ -361,6 +361,27 @@ def test_an_image_whose_python_cannot_be_executed(call_spawner, tmp_path, number
     assert os.strerror(message["error"]) == error
 
 
+def test_a_python_that_is_none_and_ends_at_once(call_spawner, tmp_path):
+    """It has been executed, so the room was ready; then its process died before it was claimed."""
+    agent_image.make(tmp_path, image_file(call_spawner, (5, 5)), {}, "/bin/sh")
+    calls.create(call_spawner, image=(5, 5))
+    room = calls.ready(call_spawner)
+    message, _ = call_spawner.receive(boundary.EXITED)
+    assert (message["high"], message["low"]) == room.id and message["reason"] == boundary.END_LOST
+    assert b"Illegal option" in read_all(room.stderr)
+    room.close()
+
+
+def test_a_python_that_says_nothing_has_its_time_and_no_more(call_spawner, tmp_path):
+    agent_image.make(tmp_path, image_file(call_spawner, (5, 6)), {"/sleep": "#!/bin/sh\nsleep 3600\n"}, "/sleep")
+    calls.create(call_spawner, image=(5, 6))
+    room = calls.ready(call_spawner)
+    calls.claim(call_spawner, room, 700)
+    room.send(request_of("tools:add"))
+    answer = calls.finish(call_spawner, room)
+    assert (answer.end, answer.started, answer.exited["reason"]) == (None, False, boundary.END_TIMEOUT)
+
+
 def test_a_file_that_is_no_image(call_spawner):
     image_file(call_spawner, (6, 6)).write_bytes(b"x" * 8192)
     calls.create(call_spawner, image=(6, 6))
