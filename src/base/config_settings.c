@@ -186,7 +186,8 @@ const struct setting config_settings[] = {
          .allowed = "names of registries with commas between them, such as docker.io, ghcr.io, registry.example:5000",
          .default_doc = "none: images are only taken as archives",
          .doc = "Registries that images of agents may be fetched from (docker://…). The fetch follows the rules for "
-                "the network of tool calls."},
+                "the network of tool calls. A registry without TLS stands in the list as http://registry.internal; "
+                "one at a private address has to be in SANDBOX_EGRESS_ALLOW as well."},
         {.name = "IMAGE_MAX_BYTES",
          .offset = AT(image_max_bytes),
          .initial = 4 * GIB,

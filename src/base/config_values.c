@@ -181,8 +181,19 @@ int value_parse_names(const char *text, const char *base, char **ret, struct err
 }
 
 int value_parse_registries(const char *text, const char *base, char **ret, struct err *e) {
+        static const char plain[] = "http://";
+        CLEANUP_FREE char *list = NULL;
         (void)base;
-        return parse_list(text, LETTERS_AND_DIGITS ".-:", ret, e);
+        int r = parse_list(text, LETTERS_AND_DIGITS ".-:/", &list, e);
+        if (r < 0)
+                return r;
+        for (const char *name = list; *name; name += strcspn(name, ","), name += *name == ',') {
+                size_t length = strcspn(name, ","), start = strncmp(name, plain, sizeof(plain) - 1) == 0 ? 7 : 0;
+                if (length == start || memchr(name + start, '/', length - start))
+                        return err_set(e, -EINVAL, "has a name that is not that of a registry: a host, and a port");
+        }
+        *ret = TAKE_PTR(list);
+        return 0;
 }
 
 int value_parse_database(const char *text, const char *base, char **ret, struct err *e) {

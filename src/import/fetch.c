@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,10 +19,15 @@
 #include "import/reference.h"
 #include "import/tool.h"
 
+#define UNPACKED "unpacked" /* the layout of an OCI archive */
 #define COPY_BYTES ((size_t)16 << 20) /* at a time: progress is told in between */
 
 static bool is_remote(const struct import *import) {
         return strncmp(import->source, "docker://", strlen("docker://")) == 0;
+}
+
+static bool is_layout(const struct import *import) {
+        return strcmp(import->source, "oci-archive") == 0;
 }
 
 /* The archive's file belongs to the api process; a tool of this user can only open one of its own. */
@@ -67,7 +73,7 @@ static int watch(void *data, struct err *e) {
         uint64_t archive = stat(IMPORT_ARCHIVE, &st) == 0 ? (uint64_t)st.st_size : 0;
         uint64_t fetched = meter.bytes > archive ? meter.bytes - archive : 0;
         channel_progress(import->channel, "fetch", fetched, 0, "copying layers");
-        /* Twice: skopeo unpacks an archive before it copies it. */
+        /* Twice: an archive is unpacked before it is copied. */
         if (fetched > 2 * import->max_bytes)
                 return fail_too_large(import, e);
         if (is_remote(import) && has_stalled(import, fetched))
@@ -92,33 +98,57 @@ static int explain(const struct import *import, const char *said, struct err *e)
         return err_set_field(e, IMPORT_FAILED, "fetch", "the image could not be read: %s", said);
 }
 
+/* By tar: skopeo would do it as well, but gives folders that have no entry of their own to root, and fails. */
+static int open_archive(struct import *import, struct err *e) {
+        static const char *const arguments[] = {"tar",  "-x", "--no-same-owner", "--no-same-permissions", "-f",
+                                                IMPORT_ARCHIVE, "-C", UNPACKED, NULL};
+        const struct tool tool = {.arguments = arguments, .watch = watch, .data = import};
+        char said[TOOL_SAID_MAX];
+        if (mkdir(UNPACKED, 0755) < 0)
+                return err_set_field(e, IMPORT_FAILED, "internal", "cannot make a folder: %s", strerror(errno));
+        int r = tool_run(&tool, said, e);
+        unlink(IMPORT_ARCHIVE); /* its room on the disk is wanted */
+        return r < 0 ? explain(import, said, e) : r;
+}
+
+/* What skopeo is to read. */
+static int prepare(struct import *import, char *from, size_t size, bool *ret_plain, struct err *e) {
+        char registry[REGISTRY_MAX];
+        if (is_remote(import)) {
+                snprintf(from, size, "%s", import->source);
+                return reference_registry(import->source, registry, e) < 0 ||
+                                       !reference_allowed(import->registries, registry, ret_plain)
+                               ? IMPORT_FAILED
+                               : 0;
+        }
+        int r = copy_archive(import, e);
+        if (r == 0 && is_layout(import))
+                r = open_archive(import, e);
+        snprintf(from, size, "%s", is_layout(import) ? "oci:" UNPACKED : "docker-archive:" IMPORT_ARCHIVE);
+        return r;
+}
+
 int fetch(struct import *import, struct err *e) {
-        char from[REFERENCE_MAX + 64], registry[REGISTRY_MAX], said[TOOL_SAID_MAX];
-        bool plain = false, remote = is_remote(import);
-        int r = remote ? 0 : copy_archive(import, e);
+        char from[REFERENCE_MAX + 64], said[TOOL_SAID_MAX], work[PATH_MAX];
+        bool plain = false;
+        channel_progress(import->channel, "fetch", 0, 0,
+                         is_remote(import) ? "asking the registry" : "reading the archive");
+        int r = prepare(import, from, sizeof(from), &plain, e);
         if (r != 0)
                 return r;
-        if (remote) {
-                if (reference_registry(import->source, registry, e) < 0 ||
-                    !reference_allowed(import->registries, registry, &plain))
-                        return IMPORT_FAILED;
-                snprintf(from, sizeof(from), "%s", import->source);
-        } else
-                snprintf(from, sizeof(from), "%s:" IMPORT_ARCHIVE, import->source);
-
+        if (!getcwd(work, sizeof(work)))
+                return err_set_field(e, IMPORT_FAILED, "internal", "the work folder is gone");
         /*
          * Layers of `docker save` come uncompressed and would be labelled as compressed: only those of an OCI archive
          * may stay as they are, and so does the digest.
          */
-        const char *as_it_is =
-                strcmp(import->source, "oci-archive") == 0 ? "--dest-oci-accept-uncompressed-layers" : NULL;
+        const char *as_it_is = is_layout(import) ? "--dest-oci-accept-uncompressed-layers" : NULL;
         const char *arguments[] = {
-                "skopeo", "--tmpdir", ".", "--insecure-policy", "--override-os", "linux", "--override-arch", import->arch,
-                "copy", "--src-no-creds", plain ? "--src-tls-verify=false" : "--src-tls-verify=true",
+                "skopeo", "--tmpdir", work, "--insecure-policy", "--override-os", "linux", "--override-arch",
+                import->arch, "copy", "--src-no-creds", plain ? "--src-tls-verify=false" : "--src-tls-verify=true",
                 from, "oci:" IMPORT_LAYOUT ":" IMPORT_TAG, as_it_is, NULL};
         const struct tool tool = {.arguments = arguments, .watch = watch, .data = import};
-        channel_progress(import->channel, "fetch", 0, 0, remote ? "asking the registry" : "reading the archive");
         r = tool_run(&tool, said, e);
-        unlink(IMPORT_ARCHIVE); /* its room on the disk is wanted */
+        unlink(IMPORT_ARCHIVE);
         return r < 0 ? explain(import, said, e) : r;
 }

@@ -4,9 +4,11 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,18 +20,18 @@
 #define WATCH_SHARE 4 /* the watcher looks for at most a fifth of the time */
 #define OUTPUT_KEPT 8192
 
-/* Nothing of the room's own environment: the tools take their settings from here alone. */
-static char *const environment[] = {
-        (char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
-        (char *)"HOME=.",
-        (char *)"TMPDIR=.",
-        (char *)"LANG=C.UTF-8",
-        (char *)"CONTAINERS_REGISTRIES_CONF=/dev/null",
-        NULL,
-};
-
+/* Nothing of the room's own environment: the tools take their settings from here alone, and work in this folder. */
 static int start(const struct tool *tool, int output, pid_t *ret) {
+        char work[PATH_MAX], home[PATH_MAX + 8], scratch[PATH_MAX + 8];
+        char *const environment[] = {
+                (char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"LANG=C.UTF-8", home, scratch,
+                (char *)"CONTAINERS_REGISTRIES_CONF=/dev/null", NULL,
+        };
         posix_spawn_file_actions_t actions;
+        if (!getcwd(work, sizeof(work)))
+                return -errno;
+        snprintf(home, sizeof(home), "HOME=%s", work);
+        snprintf(scratch, sizeof(scratch), "TMPDIR=%s", work);
         int r = -posix_spawn_file_actions_init(&actions);
         if (r < 0)
                 return r;

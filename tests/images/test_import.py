@@ -29,6 +29,14 @@ def test_an_archive_becomes_a_file_system(imported):
     assert not (result.folder / "archive").exists(), "the copy is not needed any more"
 
 
+def test_an_archive_that_names_no_folders(private_network, tmp_path):
+    """As platformctl packs it."""
+    image = oci.Image(layer(*fake_python()))
+    result = Import("oci-archive", image.write_oci_archive(tmp_path / "archive", folders=()))
+    result.close()
+    assert result.image, result.error
+
+
 def test_the_same_from_docker_save(imported):
     content = layer(*fake_python(), member("app/tool.py", b"x = 1\n"))
     result = imported(oci.Image(content), "docker-archive")

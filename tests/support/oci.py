@@ -119,9 +119,9 @@ class Image:
             file.write_bytes(content)
         return path
 
-    def write_oci_archive(self, path):
+    def write_oci_archive(self, path, folders=("blobs", "blobs/sha256")):
         with tarfile.open(path, "w") as archive:
-            for name in ("blobs", "blobs/sha256"):
+            for name in folders:
                 archive.addfile(folder(name)[0])
             for name, content in self.files().items():
                 archive.addfile(*_with_content(name, content))
