@@ -299,6 +299,19 @@ static void test_addresses(void **state) {
         refused_value("SANDBOX_LISTEN", "1234567890123456789012345678901234567890123456789:80", "is not an address");
 }
 
+static void test_registries(void **state) {
+        struct config config;
+        (void)state;
+        setenv("SANDBOX_REGISTRIES", "docker.io, ghcr.io:443,http://registry.internal", 1);
+        load(&config);
+        assert_string_equal(config.registries, "docker.io,ghcr.io:443,http://registry.internal");
+        config_deinit(&config);
+        refused_value("SANDBOX_REGISTRIES", "https://ghcr.io", "not that of a registry");
+        refused_value("SANDBOX_REGISTRIES", "ghcr.io/acme", "not that of a registry");
+        refused_value("SANDBOX_REGISTRIES", "ghcr.io,http://", "not that of a registry");
+        refused_value("SANDBOX_REGISTRIES", "ghcr.io,,docker.io", "an empty name");
+}
+
 static void test_relative_paths_count_from_the_working_directory(void **state) {
         struct config config;
         char before[4096];
@@ -614,6 +627,7 @@ int main(void) {
                 cmocka_unit_test_setup(test_what_is_no_number, start),
                 cmocka_unit_test_setup(test_unknown_names, start),
                 cmocka_unit_test_setup(test_addresses, start),
+                cmocka_unit_test_setup(test_registries, start),
                 cmocka_unit_test_setup(test_relative_paths_count_from_the_working_directory, start),
                 cmocka_unit_test_setup(test_words, start),
                 cmocka_unit_test_setup(test_secrets_are_not_shown, start),
