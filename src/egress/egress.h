@@ -17,6 +17,7 @@ struct resolver;
 
 struct egress {
         struct loop *loop;
+        struct loop_source *orders;
         struct policy policy;
         int route_fd;
         struct resolver *resolver;

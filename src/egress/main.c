@@ -129,8 +129,7 @@ static int start(struct egress *egress, struct err *e) {
             (r = confine(egress, &config, e)) < 0)
                 return r;
         egress->resolver->loop = egress->loop;
-        struct loop_source *orders;
-        r = loop_add_fd(egress->loop, EGRESS_ORDERS_FD, EPOLLIN, on_order, egress, &orders);
+        r = loop_add_fd(egress->loop, EGRESS_ORDERS_FD, EPOLLIN, on_order, egress, &egress->orders);
         return r < 0 ? err_set(e, r, "cannot watch for orders: %s", strerror(-r)) : 0;
 }
 

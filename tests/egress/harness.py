@@ -58,7 +58,7 @@ def parse(payload):
 
 
 def read_records(channel, seconds=10):
-    """Reads an egress channel up to its end."""
+    """Reads an egress channel up to its end. They are told of when they end; here they are sorted by when they began."""
     data, deadline = b"", time.monotonic() + seconds
     while True:
         ready, _, _ = select.select([channel], [], [], max(0, deadline - time.monotonic()))
@@ -73,7 +73,7 @@ def read_records(channel, seconds=10):
         assert kind == FRAME_EGRESS and len(data) >= 8 + length
         found.append(parse(data[8:8 + length]))
         data = data[8 + length:]
-    return found
+    return sorted(found, key=lambda record: record.opened_ms)
 
 
 class Room:

@@ -210,6 +210,14 @@ def test_other_ports_and_protocols(room):
     assert room.detach() == []
 
 
+def test_a_host_without_ipv6(world, room):
+    """A room's listeners are then of the other family alone."""
+    process = room.start(FETCH, world.trust, "http://public.test/hello", "http://10.7.7.7/", ports=["without-ipv6"])
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0 and json.loads(out) == [HELLO, "ConnectionResetError"], err.decode()
+    assert [(record.address, record.host) for record in room.detach()] == [(internet.PUBLIC, "public.test"), ("10.7.7.7", "")]
+
+
 def test_no_other_sandbox_is_reached(world, shared_egress):
     """Two rooms have the same addresses, and each has them for itself."""
     listening = shared_egress.room()
