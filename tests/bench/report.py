@@ -12,6 +12,7 @@ TARGETS = (
     ("print(1) over HTTP: times as quick as bubblewrap", "print", "at least", 8.0, "×"),
     ("pandas describe over HTTP: times as quick as bubblewrap", "describe", "at least", 8.0, "×"),
     ("private memory of a parked sandbox, p50", "parked_private", "at most", 15.0, "MB"),
+    ("a tool call over HTTP: times as long as by crun", "call", "at most", 1.5, "×"),
     ("`x` in a live session over HTTP, p50", "session_call", "at most", 4.0, "ms"),
     ("what keeping a 1 MB file adds, p50", "file_added", "at most", 5.0, "ms"),
     ("list of 10,000 conversations, p95", "conversations_list", "at most", 20.0, "ms p95"),
@@ -58,6 +59,11 @@ def ratios(figures, compared):
             "p50": figures[f"{snippet.name}_bwrap"].p50 / figures[f"{snippet.name}_http"].p50,
             "p95": figures[f"{snippet.name}_bwrap"].percentile(95) / figures[f"{snippet.name}_http"].percentile(95),
         }
+    found["call"] = {
+        "title": "a tool call: service over HTTP / crun",
+        "p50": figures["call_http"].p50 / figures["call_crun"].p50,
+        "p95": figures["call_http"].percentile(95) / figures["call_crun"].percentile(95),
+    }
     return found
 
 
@@ -111,6 +117,7 @@ def print_report(facts, versions, figures, found_ratios, verdicts, compared):
         print(f"{ratio['title']}: {ratio['p50']:.1f} × (medians), {ratio['p95']:.1f} × (95th percentiles)")
     print("\n" + table("Latency, pool not full", figures,
                        [f"{name}_back_to_back" for name in names] + [f"{name}_two_clients" for name in names]))
+    print("\n" + table("Tool calls", figures, ["call_http", "call_room", "call_start", "call_wall", "call_crun"]))
     print("\n" + table("Conversations", figures, ["session_call", "session_call_done", "file_alone", "file_kept", "file_added",
                                                 "conversations_list", "conversation_open"]))
     print("\n" + table("Throughput", figures,
