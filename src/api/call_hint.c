@@ -51,7 +51,7 @@ static bool hint_module(const struct call_hint_facts *facts, char hint[CALL_HINT
 }
 
 static bool hint_entrypoint(const struct call_hint_facts *facts, char hint[CALL_HINT_BYTES]) {
-        if (!is_type(facts, "EntrypointError"))
+        if (!is_type(facts, "LookupError") || !strstr(message_of(facts), " has no "))
                 return false;
         snprintf(hint, CALL_HINT_BYTES,
                  "The list of the agent's tools does not fit its image. Deploy the image again, which finds its tools "

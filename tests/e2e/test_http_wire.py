@@ -325,6 +325,41 @@ def test_too_large_by_its_chunks(wire):
     assert answer.status == 413 and str(BODY_MAX) in answer.error["message"]
 
 
+IMAGE_MAX = 3 << 20
+IMAGE = "/v1/agents/shop/image"
+
+
+def send_image(body, headers, **more):
+    return request(IMAGE, "PUT", headers, body, **more)
+
+
+def test_an_image_goes_into_a_file_and_may_be_larger(wire):
+    for size in (0, 5, 70_000, BODY_MAX + 1, IMAGE_MAX):
+        answer, = wire.ask(send_image(b"x" * size, [f"Content-Length: {size}"]))
+        assert answer.status == 200 and json.loads(answer.body) == {"length": size}
+    answer, = wire.ask(send_image(chunks(b"x" * IMAGE_MAX, [100_000]), ["Transfer-Encoding: chunked"]))
+    assert json.loads(answer.body) == {"length": IMAGE_MAX}
+    answer, = wire.ask(send_image(b"", [f"Content-Length: {IMAGE_MAX + 1}"]))
+    assert answer.status == 413 and "SANDBOX_IMAGE_MAX_BYTES" in answer.error["message"]
+    answer, = wire.ask(send_image(chunks(b"x" * (IMAGE_MAX + 1), [100_000]), ["Transfer-Encoding: chunked"]))
+    assert answer.status == 413 and str(IMAGE_MAX) in answer.error["message"]
+
+
+def test_images_are_few_at_a_time_and_have_time_of_their_own(wire):
+    with wire.connect() as one, wire.connect() as two:
+        for sock in (one, two):
+            sock.sendall(send_image(b"x" * 10, ["Content-Length: 20"]))
+        time.sleep(0.2)
+        answer, = wire.ask(send_image(b"x" * 5, ["Content-Length: 5"]))
+        assert answer.status == 503 and "2 images" in answer.error["message"] and answer.headers["retry-after"]
+        time.sleep(TIMEOUT + 0.5)  # longer than any other request may take
+        one.sendall(b"x" * 10)
+        answer, = split_answers(read_all(one))
+        assert answer.status == 200 and json.loads(answer.body) == {"length": 20}
+    answer, = wire.ask(send_image(b"x" * 5, ["Content-Length: 5"]))
+    assert answer.status == 200
+
+
 def test_a_wrong_key_spares_the_body(wire):
     with wire.connect() as sock:
         sock.sendall(request(method="POST", headers=["Content-Length: 1000"], key="wrong", close=False))

@@ -212,6 +212,8 @@ int main(int argc, char **argv) {
                 .request_timeout_s = argc > 2 ? atoi(argv[2]) : 3,
                 .connections_per_address = argc > 3 ? atoi(argv[3]) : 100,
                 .body_max_bytes = argc > 4 ? atoi(argv[4]) : 1 << 20,
+                .image_max_bytes = 3 << 20,
+                .image_timeout_s = 4,
                 .execute_timeout_s = 20,
                 .execute_max_timeout_s = 60,
                 .session_idle_s = 900,

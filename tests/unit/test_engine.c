@@ -35,6 +35,8 @@ struct fixture {
         unsigned created; /* requests to make one */
         uint64_t open_requests[64];
         unsigned open_count;
+        uint64_t call_requests[64];
+        unsigned call_count;
         unsigned made; /* sandboxes so far; the id of each is its number + 1 */
         unsigned dones, refusals, drains;
         enum run_refusal refusal;
@@ -67,6 +69,8 @@ static void on_refused(struct run *run, void *data, enum run_refusal why) {
 static const struct run_handler handler = {.on_done = on_done, .on_refused = on_refused};
 
 static const struct run_request request = {.code = "", .timeout_ms = 1000, .lane = "default"};
+static const struct run_request call_request = {
+        .kind = RUN_CALL, .image = {3, 4}, .code = "{}", .code_length = 2, .timeout_ms = 1000, .lane = "default"};
 static const struct run_request other_request = {.code = "", .timeout_ms = 1000, .lane = "other"};
 
 static void stop_loop(void *data) {
@@ -81,6 +85,12 @@ static void take_messages(struct fixture *f) {
                 unsigned number = (unsigned)message.sandbox.low - 1;
                 switch (message.type) {
                 case SPAWN_CREATE:
+                        if (message.profile == SPAWN_PROFILE_CALL) {
+                                assert_int_equal(message.image.high, 3);
+                                assert_int_equal(message.image.low, 4);
+                                f->call_requests[f->call_count++] = message.request;
+                                break;
+                        }
                         f->created++;
                         f->open_requests[f->open_count++] = message.request;
                         break;
@@ -130,6 +140,35 @@ static unsigned make(struct fixture *f) {
         for (int i = 0; i < SPAWN_SNIPPET_FDS; i++)
                 close(fds[i]);
         return number;
+}
+
+static uint64_t next_call(struct fixture *f) {
+        assert_true(f->call_count > 0);
+        uint64_t request_id = f->call_requests[0];
+        memmove(f->call_requests, f->call_requests + 1, --f->call_count * sizeof(f->call_requests[0]));
+        return request_id;
+}
+
+/* Answers the oldest request for a call's sandbox. */
+static unsigned make_call(struct fixture *f) {
+        int fds[SPAWN_READY_FDS], pair[2];
+        unsigned number = f->made++;
+        uint64_t request_id = next_call(f);
+        fake_sandbox_open(&f->sandboxes[number], fds);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+        close(pair[1]); /* nothing was decided */
+        fds[SPAWN_FD_EGRESS] = pair[0];
+        f->state[number] = MADE;
+        tell(f, (struct spawn_message){.type = SPAWN_READY, .request = request_id, .sandbox = {7, number + 1}}, fds,
+             SPAWN_READY_FDS);
+        for (int i = 0; i < SPAWN_READY_FDS; i++)
+                close(fds[i]);
+        return number;
+}
+
+static void fail_call(struct fixture *f, int error) {
+        uint64_t request_id = next_call(f);
+        tell(f, (struct spawn_message){.type = SPAWN_CREATE_FAILED, .request = request_id, .error = error}, NULL, 0);
 }
 
 static void make_all(struct fixture *f) {
@@ -532,8 +571,109 @@ static void losing_the_spawner_ends_the_service(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void a_call_gets_a_sandbox_of_its_own(void **state) {
+        struct fixture *f = *state;
+        serve(f);
+        submit(f, &call_request);
+        assert_int_equal(f->call_count, 1);
+        assert_int_equal(count(f, MADE), 2); /* the pool is not touched */
+        unsigned number = make_call(f);
+        assert_int_equal(f->state[number], CLAIMED);
+        finish(f, number);
+        assert_int_equal(f->dones, 1);
+        assert_int_equal(f->outcome.outcome, OUTCOME_OK);
+        assert_int_equal(f->created, 2);
+}
+
+static void calls_and_snippets_share_the_places(void **state) {
+        struct fixture *f = *state;
+        serve(f);
+        for (int i = 0; i < 3; i++)
+                submit(f, &call_request);
+        submit(f, &request);
+        submit(f, &call_request);
+        assert_int_equal(f->call_count, 3); /* with the snippet, all four places */
+        assert_int_equal(count(f, CLAIMED), 1);
+        finish(f, first(f, CLAIMED));
+        assert_int_equal(f->call_count, 4);
+}
+
+static void a_call_does_not_wait_for_the_pool(void **state) {
+        struct fixture *f = *state;
+        tell(f, (struct spawn_message){.type = SPAWN_HELLO, .max_sandboxes = 10}, NULL, 0);
+        submit(f, &request); /* there is no template yet */
+        submit(f, &call_request);
+        assert_int_equal(f->call_count, 1);
+        finish(f, make_call(f));
+        assert_int_equal(f->dones, 1);
+}
+
+static void a_room_that_cannot_be_made_is_tried_again_once(void **state) {
+        struct fixture *f = *state;
+        serve(f);
+        submit(f, &call_request);
+        fail_call(f, EAGAIN);
+        assert_int_equal(f->refusals, 0);
+        fail_call(f, EAGAIN);
+        assert_int_equal(f->refusals, 1);
+        assert_int_equal(f->refusal, RUN_REFUSED_ROOM);
+        submit(f, &call_request);
+        fail_call(f, ENOENT);
+        assert_int_equal(f->refusals, 2);
+        assert_int_equal(f->refusal, RUN_REFUSED_IMAGE);
+        for (int i = 0; i < 4; i++) /* all places are free again */
+                submit(f, &call_request);
+        assert_int_equal(f->call_count, 4);
+}
+
+static void a_call_that_is_cancelled_leaves_nothing(void **state) {
+        struct fixture *f = *state;
+        serve(f);
+        run_cancel(submit(f, &call_request)); /* while its sandbox is being made */
+        turn(f);
+        unsigned number = make_call(f);
+        assert_int_equal(f->state[number], KILLED);
+        assert_int_equal(f->killed_for[number], SPAWN_END_CANCELLED);
+        end(f, number, SPAWN_END_CANCELLED);
+        struct run *run = submit(f, &call_request);
+        number = make_call(f);
+        run_cancel(run);
+        turn(f);
+        assert_int_equal(f->state[number], KILLED);
+        end(f, number, SPAWN_END_CANCELLED);
+        assert_int_equal(f->dones + f->refusals, 0);
+        for (int i = 0; i < 4; i++)
+                submit(f, &call_request);
+        assert_int_equal(f->call_count, 4);
+}
+
+static void a_call_is_made_again_only_if_it_never_began(void **state) {
+        struct fixture *f = *state;
+        serve(f);
+        submit(f, &call_request);
+        end(f, make_call(f), SPAWN_END_LOST);
+        assert_int_equal(f->dones, 0);
+        unsigned number = make_call(f);
+        fake_frame(f->sandboxes[number].claim, FRAME_STARTED, NULL, 0);
+        end(f, number, SPAWN_END_LOST);
+        assert_int_equal(f->dones, 1);
+        assert_int_equal(f->outcome.outcome, OUTCOME_KILLED);
+        submit(f, &call_request);
+        number = make_call(f);
+        fake_frame(f->sandboxes[number].claim, FRAME_STARTED, NULL, 0);
+        end(f, number, SPAWN_END_LOST); /* at once: of a snippet that would not count */
+        assert_int_equal(f->dones, 2);
+        assert_int_equal(f->call_count, 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(a_call_gets_a_sandbox_of_its_own, setup, teardown),
+                cmocka_unit_test_setup_teardown(calls_and_snippets_share_the_places, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_call_does_not_wait_for_the_pool, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_room_that_cannot_be_made_is_tried_again_once, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_call_that_is_cancelled_leaves_nothing, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_call_is_made_again_only_if_it_never_began, setup, teardown),
                 TEST(the_pool_fills_when_the_template_serves),
                 TEST(without_a_pool_the_template_is_enough),
                 TEST(a_run_claims_at_once_and_is_replaced),

@@ -177,8 +177,76 @@ static void a_deleted_agent_leaves_its_conversations(void **state) {
         assert_int_equal(store_conversation_list(f->store, project, &(struct store_filter){.agent = "a"}, start, list, 4), 1);
 }
 
+static struct store_image image_of(const char *digest, const char *file) {
+        struct store_image image = {.env = (char *)"[\"A=1\"]", .working_dir = (char *)"/app", .bytes = 7};
+        snprintf(image.digest, sizeof(image.digest), "%s", digest);
+        snprintf(image.file, sizeof(image.file), "%s", file);
+        snprintf(image.python, sizeof(image.python), "3.12.7");
+        return image;
+}
+
+#define FILE_1 "00000000000000000000000000000001"
+#define FILE_2 "00000000000000000000000000000002"
+#define FILE_3 "00000000000000000000000000000003"
+
+/* Deploys, and looks at what is of no use any more. */
+static void deploy(struct store_fixture *f, int64_t project, const char *agent, const char *digest, const char *file,
+                   const char *retired_file) {
+        const struct store_image image = image_of(digest, file);
+        struct store_retired retired;
+        bool created;
+        assert_int_equal(store_agent_deploy(f->store, project, agent, "oci-archive", "[]", &image, &created, &retired),
+                         0);
+        assert_int_equal(retired.count, retired_file ? 1 : 0);
+        if (retired_file)
+                assert_string_equal(retired.files[0], retired_file);
+        free(retired.files);
+}
+
+static void images_live_as_long_as_an_agent_of_theirs(void **state) {
+        struct store_fixture *f = *state;
+        int64_t project = store_fixture_project(f);
+        struct store_retired retired;
+        struct store_image image;
+        struct store_project other;
+        char(*files)[STORE_IMAGE_FILE_MAX + 1];
+        size_t count;
+
+        assert_int_equal(store_image_of_agent(f->store, project, "a", &image), STORE_E_NOT_FOUND);
+        deploy(f, project, "a", "sha256:1", FILE_1, NULL);
+        deploy(f, project, "b", "sha256:1", FILE_1, NULL); /* the import knew it */
+        deploy(f, project, "a", "sha256:2", FILE_2, NULL);
+        deploy(f, project, "b", "sha256:2", FILE_2, FILE_1);
+        store_fixture_reopen(f);
+        assert_int_equal(store_image_of_agent(f->store, project, "b", &image), 0);
+        assert_string_equal(image.file, FILE_2);
+        assert_string_equal(image.env, "[\"A=1\"]");
+        store_image_deinit(&image);
+        deploy(f, project, "b", "sha256:2", FILE_3, FILE_2); /* the same image, unpacked anew: both agents have it */
+        assert_int_equal(store_image_of_agent(f->store, project, "a", &image), 0);
+        assert_string_equal(image.file, FILE_3);
+        store_image_deinit(&image);
+
+        /* What another project has is its own, whatever the digest. */
+        assert_int_equal(store_project_create(f->store, "other", &other), 0);
+        assert_int_equal(store_image_find(f->store, other.id, "sha256:2", &image), STORE_E_NOT_FOUND);
+        deploy(f, other.id, "a", "sha256:2", FILE_1, NULL);
+        assert_int_equal(store_image_files(f->store, &files, &count), 0);
+        assert_int_equal(count, 2);
+        free(files);
+
+        assert_int_equal(store_agent_delete(f->store, project, "a", &retired), 0);
+        assert_int_equal(retired.count, 0);
+        assert_int_equal(store_agent_delete(f->store, project, "b", &retired), 0);
+        assert_int_equal(retired.count, 1);
+        assert_string_equal(retired.files[0], FILE_3);
+        free(retired.files);
+        assert_int_equal(store_fixture_number(f, "SELECT count(*) FROM images"), 1);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(images_live_as_long_as_an_agent_of_theirs, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(agents_are_made_and_changed, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(a_project_has_so_many_agents, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(agents_are_listed_page_by_page, store_set_up, store_tear_down),
