@@ -1,8 +1,9 @@
 /*
- * Fuzz target: everything that a sandbox may write into its four descriptors, in any order and in any pieces.
+ * Fuzz target: everything that a sandbox may write into its descriptors, in any order and in any pieces.
  *
- * The input is a list of commands: one byte that says where (claim channel, work channel, stdout, stderr, a turn of the
- * loop, the end), one byte of length, and the bytes. Whatever comes, the run must be answered exactly once.
+ * The first byte says what runs: bit 0 a snippet with input files, bit 1 a tool call. Then comes a list of commands: one
+ * byte that says where (claim channel, work channel, stdout, stderr, a turn of the loop, the end; from 128 on the egress
+ * channel), one byte of length, and the bytes. Whatever comes, the run must be answered exactly once.
  */
 #include <assert.h>
 #include <fcntl.h>
@@ -53,9 +54,13 @@ static void ignore_start(struct run *run, void *data) {
         (void)data;
 }
 
+/* What came of a call is judged as its reply would be. */
 static void count_done(struct run *run, void *data) {
-        (void)run;
+        struct call_facts facts = {.outcome = run->outcome};
+        struct call_error error;
         (void)data;
+        call_end_judge(&run->call_end, &run->call_end.result, &facts, &error);
+        call_error_deinit(&error);
         answers++;
 }
 
@@ -94,15 +99,18 @@ static void turn(struct loop *loop) {
 }
 
 static bool is_socket(int which) {
-        return which == SPAWN_FD_CLAIM || which == SPAWN_FD_WORK;
+        return which == SPAWN_FD_CLAIM || which == SPAWN_FD_WORK || which == SPAWN_FD_EGRESS;
 }
 
 static void play(struct loop *loop, struct run *run, int ends[SPAWN_READY_FDS], const uint8_t *bytes, size_t length) {
         for (size_t at = 0; at + 2 <= length && run->machine.state != RUN_DONE && requeues == 0;) {
-                uint8_t where = bytes[at] % 6;
+                bool is_egress = bytes[at] >= 128;
+                uint8_t where = is_egress ? SPAWN_FD_EGRESS : bytes[at] % 6;
                 size_t part = bytes[at + 1];
                 at += 2;
-                if (where == 4) {
+                if (is_egress && ends[SPAWN_FD_EGRESS] < 0)
+                        continue;
+                if (!is_egress && where == 4) {
                         turn(loop);
                         continue;
                 }
@@ -116,22 +124,24 @@ static void play(struct loop *loop, struct run *run, int ends[SPAWN_READY_FDS], 
         }
 }
 
-static void run_one(const uint8_t *bytes, size_t length, bool with_inputs) {
-        int pair[2], fds[SPAWN_READY_FDS] = {[SPAWN_FD_EGRESS] = -1}, ends[SPAWN_READY_FDS];
+static void run_one(const uint8_t *bytes, size_t length, bool with_inputs, bool is_call) {
+        int pair[2], fds[SPAWN_READY_FDS] = {[SPAWN_FD_EGRESS] = -1}, ends[SPAWN_READY_FDS] = {[SPAWN_FD_EGRESS] = -1};
+        int count = is_call ? SPAWN_READY_FDS : SPAWN_SNIPPET_FDS;
         struct loop *loop;
         const struct run_request request = {
+                .kind = is_call ? RUN_CALL : RUN_SNIPPET,
                 .code = "x",
                 .code_length = 1,
                 .timeout_ms = 1,
                 .inline_files = true,
                 .watched = true,
                 .inputs = inputs,
-                .input_count = with_inputs,
+                .input_count = with_inputs && !is_call,
                 .lane = "",
         };
         if (loop_new(&loop) < 0)
                 abort();
-        for (int i = 0; i < SPAWN_SNIPPET_FDS; i++) {
+        for (int i = 0; i < count; i++) {
                 int r = is_socket(i) ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair)
                                             : pipe2(pair, O_NONBLOCK);
                 if (r < 0)
@@ -144,10 +154,12 @@ static void run_one(const uint8_t *bytes, size_t length, bool with_inputs) {
         run_lease(run, (struct sandbox_id){1, 2}, fds);
         play(loop, run, ends, bytes, length);
         turn(loop);
-        for (int i = 0; i < SPAWN_SNIPPET_FDS; i++)
+        for (int i = 0; i < count; i++)
                 close(ends[i]);
         if (run->hold == RUN_HAS_SANDBOX)
                 run_sandbox_gone(run, &(struct spawn_exit){run->sandbox, SPAWN_END_EXIT, 0, 0, 0, false, false, 0});
+        turn(loop); /* the egress channel is read from the loop */
+        turn(loop);
         assert(answers + requeues == 1);
         run_free(run);
         loop_free(loop);
@@ -156,6 +168,6 @@ static void run_one(const uint8_t *bytes, size_t length, bool with_inputs) {
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         log_init("fuzz", LOG_LEVEL_ERROR + 1);
         if (length > 0)
-                run_one(bytes + 1, length - 1, bytes[0] & 1);
+                run_one(bytes + 1, length - 1, bytes[0] & 1, bytes[0] & 2);
         return 0;
 }
