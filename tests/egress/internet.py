@@ -111,7 +111,7 @@ class NamesByTcp(socketserver.BaseRequestHandler):
 
 
 class Web(socketserver.BaseRequestHandler):
-    """HTTP/1.0 by hand: /hello, /redirect?to=URL, /big, /echo."""
+    """HTTP/1.0 by hand: /hello, /redirect?to=URL, /some (400 kB), /big (4 MB)."""
 
     def handle(self):
         try:
@@ -132,8 +132,8 @@ class Web(socketserver.BaseRequestHandler):
         status, headers, content = "200 OK", "", b"hello from outside"
         if path.startswith("/redirect"):
             status, headers = "302 Found", "Location: " + urllib.parse.parse_qs(path.partition("?")[2])["to"][0] + "\r\n"
-        if path == "/big":
-            content = b"0123456789abcdef" * (1 << 18)
+        if path in ("/big", "/some"):
+            content = b"0123456789abcdef" * (1 << 18 if path == "/big" else 25_000)
         connection.sendall(f"HTTP/1.0 {status}\r\n{headers}Content-Length: {len(content)}\r\n\r\n".encode() + content)
         connection.close()
 
