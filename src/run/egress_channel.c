@@ -27,6 +27,7 @@ static const char *const rule_names[] = {
         [EGRESS_RULE_DENY] = "deny",     [EGRESS_RULE_OFF] = "off",
         [EGRESS_RULE_RESERVED] = "reserved", [EGRESS_RULE_NAME] = "name",
         [EGRESS_RULE_LIMIT] = "limit",   [EGRESS_RULE_UNREACHABLE] = "unreachable",
+        [EGRESS_RULE_PORT] = "port",
 };
 
 const char *egress_decision_name(uint32_t decision) {
