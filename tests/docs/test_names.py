@@ -233,6 +233,13 @@ def test_every_folder_of_tests_is_documented():
     assert named >= {name for name in folders if any((REPOSITORY / "tests" / name).rglob("*.*"))}
 
 
+def test_every_pattern_of_credentials_is_documented():
+    source = pages.read("src/api/call_env.c")
+    patterns = re.findall(r'^\s+"([^"]+)",$', source.split("patterns[] = {")[1].split("};")[0], re.M)
+    table = section(text_of("docs/tool-calls.md"), "## Environment of a call")
+    assert len(patterns) > 40 and [pattern for pattern in patterns if f"`{pattern}`" not in table] == []
+
+
 def test_every_decision_is_listed():
     names = {path.name for path in (REPOSITORY / "docs" / "decisions").glob("[0-9]*.md")}
     assert names and names == set(re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", text_of("docs/decisions/README.md")))
