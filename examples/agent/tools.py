@@ -84,14 +84,18 @@ def where_am_i() -> Place:
     )
 
 
-@tool(timeout_s=3)
-def misbehave(how: Literal["loop", "memory", "exit", "fork", "print", "odd result", "own error"]) -> object:
+@tool(timeout_s=2)
+def never_end() -> None:
+    """Takes all the time that it gets."""
+    while True:
+        pass
+
+
+@tool
+def misbehave(how: Literal["memory", "exit", "fork", "print", "odd result", "own error"]) -> object:
     """Does what a tool should not do."""
-    if how == "loop":
-        while True:
-            pass
     if how == "memory":
-        return len([bytearray(1 << 20) for _ in range(4096)])
+        return len([b"x" * (16 << 20) for _ in range(256)])
     if how == "exit":
         os._exit(7)
     if how == "fork":
