@@ -74,7 +74,7 @@ static bool hint_variable(const struct call_hint_facts *facts, char hint[CALL_HI
 }
 
 static bool hint_read_only(const struct call_hint_facts *facts, char hint[CALL_HINT_BYTES]) {
-        if (!strstr(message_of(facts), "Read-only file system") && !is_type(facts, "PermissionError"))
+        if (!strstr(message_of(facts), "Read-only file system") && !strstr(message_of(facts), "Permission denied: '"))
                 return false;
         snprintf(hint, CALL_HINT_BYTES,
                  "The image is read-only in a call, which runs as the user nonroot (65532): write to /mnt/data or /tmp, "

@@ -194,6 +194,11 @@ static void hints_say_what_to_do(void **state) {
         assert_hint(&facts, "\"OPENAI_API_KEY\"");
         error.message = (char *)"'currency'";
         assert_hint(&facts, NULL);
+        strcpy(error.type, "PermissionError");
+        error.message = (char *)"[Errno 13] Permission denied: '/app/cache'";
+        assert_hint(&facts, "/mnt/data or /tmp");
+        error.message = (char *)"[Errno 1] Operation not permitted"; /* of no file */
+        assert_hint(&facts, NULL);
         facts.refused = 2;
         assert_hint(&facts, "2 connections");
         facts.error = NULL;
