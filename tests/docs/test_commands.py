@@ -240,7 +240,7 @@ TROUBLES = [  # (what somebody runs, more of the request, what the page must sho
 
 @pytest.mark.parametrize("code, fields, shown", TROUBLES, ids=[code.split("\n")[0][:40] for code, _, _ in TROUBLES])
 def test_troubles_are_explained_as_documented(code, fields, shown, service):
-    page = Page(pages.REPOSITORY / "docs" / "run-code.md")
+    page = Page(pages.REPOSITORY / "docs" / "troubleshooting.md")
     reply = service.execute(code, **fields)
     assert reply.hint in {text for _, text in page.quotations()}, reply
     if shown and reply.outcome != "out_of_memory":
@@ -261,5 +261,6 @@ REFUSED = [
 def test_refusals_are_worded_as_documented(body, service):
     response = service.post(body=body)
     assert response.status == 400
-    message, page = response.error["message"], (pages.REPOSITORY / "docs" / "run-code.md").read_text()
+    message = response.error["message"]
+    page = "".join((pages.REPOSITORY / "docs" / name).read_text() for name in ("run-code.md", "troubleshooting.md"))
     assert f"> {message}\n" in page or json.dumps(message) in page
