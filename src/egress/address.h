@@ -1,7 +1,8 @@
 /*
  * An address as the egress process dials it.
  *
- * An IPv4 address in IPv6 clothes (::ffff:a.b.c.d) is an IPv4 address here: that is what the kernel makes of it as well.
+ * An IPv4 address in IPv6 clothes (::ffff:a.b.c.d) is an IPv4 address here: that is what the kernel makes of it as
+ * well.
  */
 #pragma once
 

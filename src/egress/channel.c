@@ -146,8 +146,7 @@ void channel_end(struct channel **channel) {
         if (!ending)
                 return;
         ending->ending = true;
-        if (ending->fd < 0 ||
-            loop_add_timer(ending->loop, LAST_PATIENCE_NS, on_overdue, ending, &ending->timer) < 0)
+        if (ending->fd < 0 || loop_add_timer(ending->loop, LAST_PATIENCE_NS, on_overdue, ending, &ending->timer) < 0)
                 give_up(ending);
         else
                 flush(ending);

@@ -1,8 +1,8 @@
 /*
  * What the egress process tells the api process about one room: FRAME_EGRESS, one for each decision.
  *
- * The api process is not trusted to read. What it leaves unread is kept up to the greatest number of records, and when it
- * hangs up, the room has no network any more: nothing is let through that nobody hears of.
+ * The api process is not trusted to read. What it leaves unread is kept up to the greatest number of records, and when
+ * it hangs up, the room has no network any more: nothing is let through that nobody hears of.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /*
  * Messages of the name system: the few that lookups for tool calls are made of.
  *
- * Runs in the egress process. A query from a room is hostile: what is forwarded is built anew from the one name and type
- * in it. An answer is whatever somebody on the internet has put into a zone: glibc's parser takes it apart, and nothing of
- * it is passed on but addresses and how long they hold. So no room reaches a resolver with bytes of its own choice, and no
- * resolver a room.
+ * Runs in the egress process. A query from a room is hostile: what is forwarded is built anew from the one name and
+ * type in it. An answer is whatever somebody on the internet has put into a zone: glibc's parser takes it apart, and
+ * nothing of it is passed on but addresses and how long they hold. So no room reaches a resolver with bytes of its own
+ * choice, and no resolver a room.
  */
 #pragma once
 
@@ -28,8 +28,8 @@ struct dns_query {
         uint16_t id, type;
         bool recursion; /* as asked for; it is given back */
         size_t name_length;
-        uint8_t name[DNS_NAME_BYTES];  /* as in a message, without compression */
-        char text[DNS_TEXT_MAX + 1];   /* lower case, without the last dot; letters, digits, "-", "_" and dots only */
+        uint8_t name[DNS_NAME_BYTES]; /* as in a message, without compression */
+        char text[DNS_TEXT_MAX + 1];  /* lower case, without the last dot; letters, digits, "-", "_" and dots only */
 };
 
 struct dns_answer {

@@ -72,12 +72,9 @@ int jail_enter(int root_fd, uid_t uid, const uint16_t *ports, size_t port_count,
                 const char *what;
                 int (*take)(const struct jail *jail);
         } steps[] = {
-                {"change its root folder", change_root},
-                {"become its user", become_user},
-                {"give up its capabilities", drop_capabilities},
-                {"limit itself", set_limits},
-                {"confine itself with Landlock", confine},
-                {"load its system call filter", filter_calls},
+                {"change its root folder", change_root},         {"become its user", become_user},
+                {"give up its capabilities", drop_capabilities}, {"limit itself", set_limits},
+                {"confine itself with Landlock", confine},       {"load its system call filter", filter_calls},
         };
         const struct jail jail = {root_fd, uid, ports, port_count};
         for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {

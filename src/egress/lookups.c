@@ -72,7 +72,8 @@ static void on_pause_over(void *data) {
 
 /* What comes meanwhile waits in the socket, as far as it takes it. */
 static void make_pause(struct lookups *lookups) {
-        if (!lookups->pause && loop_add_timer(lookups->egress->loop, PAUSE_NS, on_pause_over, lookups, &lookups->pause) == 0)
+        if (!lookups->pause &&
+            loop_add_timer(lookups->egress->loop, PAUSE_NS, on_pause_over, lookups, &lookups->pause) == 0)
                 loop_set_events(lookups->egress->loop, lookups->source, 0);
 }
 

@@ -1,9 +1,9 @@
 /*
  * The name server that a room finds at every address: lookups over UDP and TCP, port 53.
  *
- * Only addresses are looked up (types A and AAAA); for every other type the answer is that there is none. Addresses that
- * the policy refuses, or to which this host has no route, are left out of answers: so a client picks one that works, and
- * a name that leads to a private address leads nowhere.
+ * Only addresses are looked up (types A and AAAA); for every other type the answer is that there is none. Addresses
+ * that the policy refuses, or to which this host has no route, are left out of answers: so a client picks one that
+ * works, and a name that leads to a private address leads nowhere.
  */
 #pragma once
 

@@ -45,8 +45,8 @@ static void tell(struct names *names, const struct name *name) {
                 return;
         if (name->address_count == 0) {
                 record.rule = name->rule_if_none;
-                record.decision = name->blocked.family || record.rule != EGRESS_RULE_NAME ? EGRESS_REFUSED
-                                                                                          : EGRESS_FAILED;
+                record.decision =
+                        name->blocked.family || record.rule != EGRESS_RULE_NAME ? EGRESS_REFUSED : EGRESS_FAILED;
         }
         record.family = address->family;
         memcpy(record.address, address->bytes, sizeof(record.address));

@@ -1,6 +1,6 @@
 /*
- * What a room has looked up: so that a connection to an address can be told with a name, and a lookup after which nobody
- * connected is told as well. (A name can carry data out, even one that does not exist.)
+ * What a room has looked up: so that a connection to an address can be told with a name, and a lookup after which
+ * nobody connected is told as well. (A name can carry data out, even one that does not exist.)
  */
 #pragma once
 
@@ -30,7 +30,7 @@ void names_add(struct names *names, const char *name, const struct dns_answer *u
                enum egress_rule rule_if_none);
 
 /*
- * The name by which the room knows the address: `claimed`, which the connection said of itself, if it has been looked up
- * and has the address; else the last one that has; else `claimed`. It counts as told.
+ * The name by which the room knows the address: `claimed`, which the connection said of itself, if it has been looked
+ * up and has the address; else the last one that has; else `claimed`. It counts as told.
  */
 const char *names_of(struct names *names, const struct address *address, const char *claimed);

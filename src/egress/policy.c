@@ -17,32 +17,32 @@ struct range {
  * few entries that are globally reachable, and what clouds have put at public addresses for their machines only.
  */
 static const struct range reserved[] = {
-        {4, 8, {0}},                     /* "this network"; Linux takes 0.0.0.0 for itself */
-        {4, 8, {10}},                    /* private */
-        {4, 10, {100, 64}},              /* shared by a carrier's customers; some clouds' metadata */
-        {4, 8, {127}},                   /* loopback */
-        {4, 16, {169, 254}},             /* link-local; most clouds' metadata */
-        {4, 32, {168, 63, 129, 16}},     /* a public address at which Azure's machines find their host */
-        {4, 12, {172, 16}},              /* private */
-        {4, 24, {192, 0, 0}},            /* protocol assignments; one cloud's metadata */
-        {4, 24, {192, 0, 2}},            /* documentation */
-        {4, 24, {192, 88, 99}},          /* relays of 6to4, deprecated */
-        {4, 16, {192, 168}},             /* private */
-        {4, 15, {198, 18}},              /* benchmarking */
-        {4, 24, {198, 51, 100}},         /* documentation */
-        {4, 24, {203, 0, 113}},          /* documentation */
-        {4, 4, {224}},                   /* multicast */
-        {4, 4, {240}},                   /* reserved, and broadcast */
-        {6, 23, {0x20, 0x01}},           /* protocol assignments: Teredo, benchmarking, ORCHID … */
+        {4, 8, {0}},                       /* "this network"; Linux takes 0.0.0.0 for itself */
+        {4, 8, {10}},                      /* private */
+        {4, 10, {100, 64}},                /* shared by a carrier's customers; some clouds' metadata */
+        {4, 8, {127}},                     /* loopback */
+        {4, 16, {169, 254}},               /* link-local; most clouds' metadata */
+        {4, 32, {168, 63, 129, 16}},       /* a public address at which Azure's machines find their host */
+        {4, 12, {172, 16}},                /* private */
+        {4, 24, {192, 0, 0}},              /* protocol assignments; one cloud's metadata */
+        {4, 24, {192, 0, 2}},              /* documentation */
+        {4, 24, {192, 88, 99}},            /* relays of 6to4, deprecated */
+        {4, 16, {192, 168}},               /* private */
+        {4, 15, {198, 18}},                /* benchmarking */
+        {4, 24, {198, 51, 100}},           /* documentation */
+        {4, 24, {203, 0, 113}},            /* documentation */
+        {4, 4, {224}},                     /* multicast */
+        {4, 4, {240}},                     /* reserved, and broadcast */
+        {6, 23, {0x20, 0x01}},             /* protocol assignments: Teredo, benchmarking, ORCHID … */
         {6, 32, {0x20, 0x01, 0x0d, 0xb8}}, /* documentation */
-        {6, 16, {0x20, 0x02}},           /* 6to4: an IPv4 address of anybody's choice inside */
-        {6, 20, {0x3f, 0xff}},           /* documentation */
+        {6, 16, {0x20, 0x02}},             /* 6to4: an IPv4 address of anybody's choice inside */
+        {6, 20, {0x3f, 0xff}},             /* documentation */
 };
 
 /* IPv6 that is in use on the internet at all: everything else is refused, so that it need not be listed. */
 static const struct range global_unicast = {6, 3, {0x20}};
 
-/* NAT64, RFC 6052: what counts is the IPv4 address in the last four bytes. (64:ff9b:1::/48 is a site's own: refused.) */
+/* NAT64, RFC 6052: what counts is the IPv4 address in its last four bytes. (64:ff9b:1::/48 is a site's own: refused.) */
 static const struct range nat64 = {6, 96, {0x00, 0x64, 0xff, 0x9b}};
 
 static bool in_range(const struct range *range, const struct address *address) {

@@ -34,4 +34,5 @@ struct egress_order {
 #define EGRESS_PORT_HTTP 80
 #define EGRESS_PORT_HTTPS 443
 #define EGRESS_PORT_NAMES 53 /* TCP and UDP */
-#define EGRESS_MORE_PORTS_MAX CONFIG_EGRESS_PORTS_MAX /* that the operator allows beside these; all listeners fit into one message */
+#define EGRESS_MORE_PORTS_MAX                                                                                          \
+        CONFIG_EGRESS_PORTS_MAX /* that the operator allows beside these; all listeners fit into one message */

@@ -206,8 +206,8 @@ static int watch_side(struct relay *relay, enum side side, uint32_t wanted) {
 }
 
 /*
- * A socket from which nothing is wanted is not watched at all: epoll tells of a hang-up also where nobody asked, again and
- * again, and a peer that does not read could keep this process busy with it.
+ * A socket from which nothing is wanted is not watched at all: epoll tells of a hang-up also where nobody asked, again
+ * and again, and a peer that does not read could keep this process busy with it.
  */
 static int watch(struct relay *relay) {
         int r = 0;
@@ -291,9 +291,9 @@ static void on_dialled(void *data, int fd, uint32_t events) {
 }
 
 /*
- * No delay: whoever writes small pieces has reasons that this process does not know. And no more in the kernel's buffers
- * than is needed, where it is in nobody's account: what has come and was not passed on yet, what is to go and was not
- * sent yet. (On a way of a tenth of a second, the window allows five megabytes a second.)
+ * No delay: whoever writes small pieces has reasons that this process does not know. And no more in the kernel's
+ * buffers than is needed, where it is in nobody's account: what has come and was not passed on yet, what is to go and
+ * was not sent yet. (On a way of a tenth of a second, the window allows five megabytes a second.)
  */
 static void set_up(int fd) {
         const int yes = 1, window = 512 << 10, unsent = 128 << 10;

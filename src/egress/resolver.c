@@ -167,8 +167,7 @@ static int open_socket(struct question *question, int type) {
 
 static int watch(struct question *question, uint32_t events, loop_fd_fn call) {
         int r = loop_add_fd(question->resolver->loop, question->fd, events, call, question, &question->source);
-        return r < 0 ? r
-                     : loop_add_timer(question->resolver->loop, ATTEMPT_NS, on_silence, question, &question->timer);
+        return r < 0 ? r : loop_add_timer(question->resolver->loop, ATTEMPT_NS, on_silence, question, &question->timer);
 }
 
 static int ask_by_udp(struct question *question) {

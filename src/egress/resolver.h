@@ -1,9 +1,9 @@
 /*
  * Asking the operator's name servers.
  *
- * Every question has a socket of its own, which the kernel gives a port by chance and which takes datagrams from that one
- * server only, and a number by chance. What does not fit is passed over. A server that fails, refuses or is silent gives
- * way to the next one; an answer that was cut short is asked for again by TCP.
+ * Every question has a socket of its own, which the kernel gives a port by chance and which takes datagrams from that
+ * one server only, and a number by chance. What does not fit is passed over. A server that fails, refuses or is silent
+ * gives way to the next one; an answer that was cut short is asked for again by TCP.
  */
 #pragma once
 

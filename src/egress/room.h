@@ -1,8 +1,8 @@
 /*
  * One room with a network, as the egress process sees it: its listeners, its connections, its channel.
  *
- * A room is bounded by the number of things that it may do, each of which is told to the api process: when that number is
- * reached, its listeners are closed, and the room's own kernel refuses whatever comes then, at no cost to anybody.
+ * A room is bounded by the number of things that it may do, each of which is told to the api process: when that number
+ * is reached, its listeners are closed, and the room's own kernel refuses whatever comes then, at no cost to anybody.
  */
 #pragma once
 

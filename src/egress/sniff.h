@@ -1,7 +1,8 @@
 /*
  * The name at the start of a connection: TLS says it in its first message (SNI), HTTP in a header.
  *
- * It is read for the log alone and proves nothing: whoever connects writes there what he likes. No decision rests on it.
+ * It is read for the log alone and proves nothing: whoever connects writes there what he likes. No decision rests on
+ * it.
  */
 #pragma once
 

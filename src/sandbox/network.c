@@ -107,8 +107,8 @@ static int bind_all(int fd, bool ipv6, uint16_t port) {
 }
 
 /*
- * A lookup is answered from the address that was asked, which each datagram then says. For IPv6 the kernel wants such an
- * address to be an interface's, not just a route's, unless it is told otherwise.
+ * A lookup is answered from the address that was asked, which each datagram then says. For IPv6 the kernel wants such
+ * an address to be an interface's, not just a route's, unless it is told otherwise.
  */
 static int answer_from_anywhere(int fd, bool ipv6) {
         const int yes = 1;

@@ -1,8 +1,8 @@
 """Runs the egress process with a test in the place of the spawner and of the api process, and code in a room's place.
 
-``Egress`` starts ``sandboxd-egress`` as sandboxd does. ``Room`` is a network namespace that the product's own network_open()
-has furnished; ``Room.run`` runs Python in it as an unprivileged user, and ``Room.detach`` returns what the egress process
-told of it. The messages are those of src/egress/protocol.h and src/spawn/frames.h.
+``Egress`` starts ``sandboxd-egress`` as sandboxd does. ``Room`` is a network namespace that the product's own
+network_open() has furnished; ``Room.run`` runs Python in it as an unprivileged user, and ``Room.detach`` returns what the
+egress process told of it. The messages are those of src/egress/protocol.h and src/spawn/frames.h.
 """
 
 import dataclasses
@@ -24,7 +24,17 @@ BUILD = pathlib.Path(os.environ.get("SANDBOX_BUILD_DIR", HERE.parents[1] / "buil
 ATTACH, DETACH = 1, 2
 FRAME_EGRESS = 24
 DECISIONS = {1: "allowed", 2: "refused", 3: "failed"}
-RULES = {1: "public", 2: "allow", 3: "deny", 4: "off", 5: "reserved", 6: "name", 7: "limit", 8: "unreachable", 9: "port"}
+RULES = {
+    1: "public",
+    2: "allow",
+    3: "deny",
+    4: "off",
+    5: "reserved",
+    6: "name",
+    7: "limit",
+    8: "unreachable",
+    9: "port",
+}
 RECORD = struct.Struct("<IIHHI16sQQQ")
 UID_BASE = 1_950_000_000
 
@@ -49,7 +59,7 @@ class Record:
 
 def parse(payload):
     decision, rule, family, port, host_length, address, sent, received, opened = RECORD.unpack_from(payload)
-    host = payload[RECORD.size:]
+    host = payload[RECORD.size :]
     assert len(host) == host_length
     size = {4: 4, 6: 16, 0: 0}[family]
     assert not any(address[size:])
@@ -58,7 +68,7 @@ def parse(payload):
 
 
 def read_records(channel, seconds=10):
-    """Reads an egress channel up to its end. They are told of when they end; here they are sorted by when they began."""
+    """Reads an egress channel up to its end. They are told when they end; here they are sorted by when they began."""
     data, deadline = b"", time.monotonic() + seconds
     while True:
         ready, _, _ = select.select([channel], [], [], max(0, deadline - time.monotonic()))
@@ -71,8 +81,8 @@ def read_records(channel, seconds=10):
     while data:
         kind, length = struct.unpack_from("<II", data)
         assert kind == FRAME_EGRESS and len(data) >= 8 + length
-        found.append(parse(data[8:8 + length]))
-        data = data[8 + length:]
+        found.append(parse(data[8 : 8 + length]))
+        data = data[8 + length :]
     return sorted(found, key=lambda record: record.opened_ms)
 
 
@@ -92,8 +102,14 @@ class Room:
         os.set_inheritable(fd, True)
         command = [BUILD / "tests" / "egress" / "in_room", str(fd), *map(str, ports), "--"]
         command += program or ["/usr/bin/python3", "-B", "-c", textwrap.dedent(code)]
-        process = subprocess.Popen([*command, *arguments], pass_fds=[fd], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, cwd="/")
+        process = subprocess.Popen(
+            [*command, *arguments],
+            pass_fds=[fd],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd="/",
+        )
         self.inside.close()
         return process
 
@@ -119,12 +135,20 @@ class Egress:
         self.orders, self.last_number, self.ended = ours, 0, False
         self.folder = tempfile.TemporaryDirectory()
         self.log = tempfile.TemporaryFile()
-        environment = {"PATH": os.environ["PATH"], "SANDBOX_UID_BASE": str(UID_BASE), "SANDBOX_EGRESS": "on" if on else "off",
-                       "SANDBOX_EGRESS_ALLOW": allow, "SANDBOX_EGRESS_DENY": deny, "SANDBOX_EGRESS_RESOLVER": resolver}
+        environment = {
+            "PATH": os.environ["PATH"],
+            "SANDBOX_UID_BASE": str(UID_BASE),
+            "SANDBOX_EGRESS": "on" if on else "off",
+            "SANDBOX_EGRESS_ALLOW": allow,
+            "SANDBOX_EGRESS_DENY": deny,
+            "SANDBOX_EGRESS_RESOLVER": resolver,
+        }
         root = os.open(self.folder.name, os.O_PATH | os.O_DIRECTORY)
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 200) for fd in (theirs.fileno(), root)]
         start = f'exec "{BUILD}/sandboxd-egress" 3<&{high[0]} 4<&{high[1]}'
-        self.process = subprocess.Popen(host_command("bash", "-c", start), env=environment, stderr=self.log, pass_fds=high)
+        self.process = subprocess.Popen(
+            host_command("bash", "-c", start), env=environment, stderr=self.log, pass_fds=high
+        )
         theirs.close()
         for fd in (root, *high):
             os.close(fd)

@@ -1,5 +1,6 @@
 /*
- * Stands in for a room, in tests of the egress process: in_room EGRESS_FD [without-ipv6] [PORT]... -- PROGRAM [ARGUMENT]...
+ * Stands in for a room, in tests of the egress process: in_room EGRESS_FD [without-ipv6] [PORT]... -- PROGRAM
+ * [ARGUMENT]...
  *
  * Makes the network namespace, has network_open() of the product furnish it and hand its listeners over the descriptor,
  * gives up root, and becomes the program. The rest of a room's isolation is not needed for what these tests are about.

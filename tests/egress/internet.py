@@ -1,8 +1,8 @@
 """Stands for the internet, in a network namespace: web servers, a name server, and what must not be reached.
 
-Started by world.py as ``internet.py CERTIFICATE``. On standard input, a line "queries" is answered with the queries that came
-in since, each as [name, type, number, port of the sender, "udp" or "tcp"], and "visits" with the addresses of which a web
-server was asked for something.
+Started by world.py as ``internet.py CERTIFICATE``. On standard input, a line "queries" is answered with the queries that
+came in since, each as [name, type, number, port of the sender, "udp" or "tcp"], and "visits" with the addresses of which
+a web server was asked for something.
 """
 
 import json
@@ -17,17 +17,39 @@ import urllib.parse
 
 PUBLIC, PUBLIC_6, OWN, PRIVATE = "93.184.216.34", "2606:2800:220::34", "198.41.0.10", "10.7.7.7"
 METADATA = "169.254.169.254"
-WEB = (PUBLIC, PUBLIC_6, PRIVATE, METADATA, "fd00:7::7", "64:ff9b::5db8:d822", "64:ff9b::a07:707", "93.184.216.39", "93.184.216.40")
+WEB = (
+    PUBLIC,
+    PUBLIC_6,
+    PRIVATE,
+    METADATA,
+    "fd00:7::7",
+    "64:ff9b::5db8:d822",
+    "64:ff9b::a07:707",
+    "93.184.216.39",
+    "93.184.216.40",
+)
 ECHO, SILENT, RESET, STREAM = "93.184.216.35", "93.184.216.36", "93.184.216.37", "93.184.216.41"
 NAME_SERVER, SECOND_NAME_SERVER = "9.9.9.9", "9.9.9.10"
 A, AAAA = 1, 28
 ZONE = {
-    "public.test": ([PUBLIC], [PUBLIC_6]), "v4only.test": ([PUBLIC], []), "private.test": ([PRIVATE], ["fd00:7::7"]),
-    "mixed.test": ([PRIVATE, PUBLIC], []), "metadata.test": ([METADATA], []), "self.test": ([OWN], []), "empty.test": ([], []),
-    "mapped.test": ([], ["::ffff:10.7.7.7"]), "loopback.test": (["127.0.0.1"], ["::1"]), "zero.test": (["0.0.0.0"], ["::"]),
-    "nat64.test": ([], ["64:ff9b::a07:707", "64:ff9b::5db8:d822"]), "unrouted.test": (["93.184.216.34"], ["2a00::1"]),
-    "big.test": ([f"93.184.217.{n}" for n in range(1, 201)], []), "other.test": (["93.184.216.39"], []),
-    "shared-a.test": (["93.184.216.40"], []), "shared-b.test": (["93.184.216.40"], []), "alias.test": "public.test", "loop.test": "loop.test",
+    "public.test": ([PUBLIC], [PUBLIC_6]),
+    "v4only.test": ([PUBLIC], []),
+    "private.test": ([PRIVATE], ["fd00:7::7"]),
+    "mixed.test": ([PRIVATE, PUBLIC], []),
+    "metadata.test": ([METADATA], []),
+    "self.test": ([OWN], []),
+    "empty.test": ([], []),
+    "mapped.test": ([], ["::ffff:10.7.7.7"]),
+    "loopback.test": (["127.0.0.1"], ["::1"]),
+    "zero.test": (["0.0.0.0"], ["::"]),
+    "nat64.test": ([], ["64:ff9b::a07:707", "64:ff9b::5db8:d822"]),
+    "unrouted.test": (["93.184.216.34"], ["2a00::1"]),
+    "big.test": ([f"93.184.217.{n}" for n in range(1, 201)], []),
+    "other.test": (["93.184.216.39"], []),
+    "shared-a.test": (["93.184.216.40"], []),
+    "shared-b.test": (["93.184.216.40"], []),
+    "alias.test": "public.test",
+    "loop.test": "loop.test",
 }
 queries, visits, times = [], [], {}
 
@@ -39,9 +61,9 @@ def wire(name):
 def read_question(message):
     at, labels = 12, []
     while message[at]:
-        labels.append(message[at + 1:at + 1 + message[at]].decode())
+        labels.append(message[at + 1 : at + 1 + message[at]].decode())
         at += message[at] + 1
-    return ".".join(labels), struct.unpack_from("!H", message, at + 1)[0], message[12:at + 5]
+    return ".".join(labels), struct.unpack_from("!H", message, at + 1)[0], message[12 : at + 5]
 
 
 def record(name, kind, data, ttl=600):
@@ -61,11 +83,13 @@ def records_of(name, kind):
 def answer(message, over_tcp):
     """The answers to a query: nearly always one."""
     name, kind, question = read_question(message)
-    number, = struct.unpack_from("!H", message)
+    (number,) = struct.unpack_from("!H", message)
     times[name] = times.get(name, 0) + 1
 
     def whole(code=0, records=(), flags=0, number=number):
-        return struct.pack("!HHHHHH", number, 0x8180 | code | flags, 1, len(records), 0, 0) + question + b"".join(records)
+        return (
+            struct.pack("!HHHHHH", number, 0x8180 | code | flags, 1, len(records), 0, 0) + question + b"".join(records)
+        )
 
     name = name.lower()
     if name.endswith("silent.test"):
@@ -73,12 +97,23 @@ def answer(message, over_tcp):
     if name == "servfail.test":
         return [whole(2)]
     if name == "rebind.test":
-        return [whole(records=[record(name, A, socket.inet_aton(PUBLIC if times[name] == 1 else METADATA))] if kind == A else [])]
+        return [
+            whole(
+                records=(
+                    [record(name, A, socket.inet_aton(PUBLIC if times[name] == 1 else METADATA))] if kind == A else []
+                )
+            )
+        ]
     if name == "forged.test":  # what an attacker who guesses would send, before the right one
         false = [record(name, A, socket.inet_aton("93.184.216.39"))]
         other = struct.pack("!HHHHHH", number, 0x8180, 1, 1, 0, 0) + wire("x.test") + question[-4:] + false[0]
-        return [whole(records=false, number=number ^ 1), other, b"\0", message, whole(records=records_of("v4only.test", A))
-                .replace(wire("v4only.test"), wire("forged.test"))]
+        return [
+            whole(records=false, number=number ^ 1),
+            other,
+            b"\0",
+            message,
+            whole(records=records_of("v4only.test", A)).replace(wire("v4only.test"), wire("forged.test")),
+        ]
     if name not in ZONE:
         return [whole(3)]
     records = records_of(name, kind)
@@ -107,7 +142,7 @@ class NamesByTcp(socketserver.BaseRequestHandler):
         for reply in answer(message, True):
             data = struct.pack("!H", len(reply)) + reply
             for at in range(0, len(data), 700):  # in pieces
-                self.request.sendall(data[at:at + 700])
+                self.request.sendall(data[at : at + 700])
 
 
 class Web(socketserver.BaseRequestHandler):
@@ -115,7 +150,9 @@ class Web(socketserver.BaseRequestHandler):
 
     def handle(self):
         try:
-            self.serve(self.server.context.wrap_socket(self.request, server_side=True) if self.server.context else self.request)
+            self.serve(
+                self.server.context.wrap_socket(self.request, server_side=True) if self.server.context else self.request
+            )
         except OSError:
             pass
 
@@ -131,7 +168,10 @@ class Web(socketserver.BaseRequestHandler):
         visits.append(f"{self.server.server_address[0]} {path}")
         status, headers, content = "200 OK", "", b"hello from outside"
         if path.startswith("/redirect"):
-            status, headers = "302 Found", "Location: " + urllib.parse.parse_qs(path.partition("?")[2])["to"][0] + "\r\n"
+            status, headers = (
+                "302 Found",
+                "Location: " + urllib.parse.parse_qs(path.partition("?")[2])["to"][0] + "\r\n",
+            )
         if path in ("/big", "/some"):
             content = b"0123456789abcdef" * (1 << 18 if path == "/big" else 25_000)
         connection.sendall(f"HTTP/1.0 {status}\r\n{headers}Content-Length: {len(content)}\r\n\r\n".encode() + content)

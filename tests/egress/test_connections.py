@@ -32,7 +32,7 @@ with connect("{internet.ECHO}") as sock:
     sock.shutdown(socket.SHUT_WR)
     print(all_of(sock).decode())
 """) == "to be said again\n"
-    record, = room.detach()
+    (record,) = room.detach()
     assert (record.decision, record.sent, record.received) == ("allowed", 16, 16)
 
 
@@ -48,7 +48,7 @@ with connect("{internet.ECHO}") as sock:
     time.sleep(0.3)
     print(all_of(sock) == data)
 """) == "True\n"
-    record, = room.detach()
+    (record,) = room.detach()
     assert record.sent == record.received == 8 << 20
 
 
@@ -61,7 +61,7 @@ with connect("{internet.STREAM}") as sock:
     sys.stdin.readline()
 """)
     assert process.stdout.readline() == b"1000\n"
-    record, = room.detach()
+    (record,) = room.detach()
     assert 1000 <= record.received < 32 << 20
     process.communicate(b"\n", timeout=10)
 
@@ -110,18 +110,21 @@ except OSError as error:
     assert process.stdout.readline() == b"connected\n"
     time.sleep(0.2)
     began = time.monotonic()
-    record, = room.detach()
+    (record,) = room.detach()
     assert record.brief == ("allowed", "public", internet.SILENT, 80)
     process.communicate(timeout=10)
     assert time.monotonic() - began < 5
 
 
-@pytest.mark.parametrize("request_line, host", [
-    ("GET / HTTP/1.1\\r\\nHost: Claimed.Example\\r\\n\\r\\n", "claimed.example"),
-    ("GET / HTTP/1.1\\r\\nHost: a\\\"b\\\\n{}\\r\\n\\r\\n", ""),
-    ("\\x16\\x03\\x01\\x00\\x05\\x01\\x00\\x00\\x01\\x00", ""),
-    ("", ""),
-])
+@pytest.mark.parametrize(
+    "request_line, host",
+    [
+        ("GET / HTTP/1.1\\r\\nHost: Claimed.Example\\r\\n\\r\\n", "claimed.example"),
+        ('GET / HTTP/1.1\\r\\nHost: a\\"b\\\\n{}\\r\\n\\r\\n', ""),
+        ("\\x16\\x03\\x01\\x00\\x05\\x01\\x00\\x00\\x01\\x00", ""),
+        ("", ""),
+    ],
+)
 def test_the_name_of_a_connection(world, room, request_line, host):
     room.run(CONNECT + f"""
 with connect("{internet.ECHO}") as sock:
@@ -130,7 +133,7 @@ with connect("{internet.ECHO}") as sock:
     sock.shutdown(socket.SHUT_WR)
     all_of(sock)
 """)
-    record, = room.detach()
+    (record,) = room.detach()
     assert record.host == host
 
 
@@ -148,7 +151,9 @@ for host in ("shared-a.test", "shared-b.test", "innocent.example"):
 
 
 def test_more_connections_at_a_time_than_there_may_be(world, room):
-    reply = json.loads(room.run(CONNECT + f"""
+    reply = json.loads(
+        room.run(
+            CONNECT + f"""
 import json
 socks, reset = [], 0
 for number in range(150):
@@ -162,7 +167,10 @@ for sock in socks:
     except TimeoutError:
         pass
 print(json.dumps(reset))
-""", seconds=60))
+""",
+            seconds=60,
+        )
+    )
     assert reply == 22
     records = room.detach()
     assert len([record for record in records if record.rule == "limit"]) == 22
@@ -172,7 +180,9 @@ print(json.dumps(reset))
 def test_everything_that_a_room_may_do(world, shared_egress):
     """After so many, its own kernel refuses; the last record says so, and others go on."""
     room = shared_egress.room()
-    reply = json.loads(room.run(CONNECT + """
+    reply = json.loads(
+        room.run(
+            CONNECT + """
 import json
 counts = {}
 for number in range(1500):
@@ -184,7 +194,10 @@ for number in range(1500):
         what = type(error).__name__
     counts[what] = counts.get(what, 0) + 1
 print(json.dumps(counts))
-""", seconds=60))
+""",
+            seconds=60,
+        )
+    )
     assert reply["ConnectionResetError"] >= 999 and reply["ConnectionRefusedError"] >= 400
     records = room.detach()
     assert len(records) == 1000 and {record.rule for record in records[:-1]} == {"reserved"}
@@ -199,10 +212,14 @@ with connect("{internet.PUBLIC}") as sock:
 
 
 def test_what_the_operator_allows_and_denies(world, start_egress):
-    egress = start_egress(allow="10.7.7.7:8000, fd00:7::/64, 10.7.7.0/24:80 198.41.0.0/16", deny="93.184.216.39, 2606::/16")
+    egress = start_egress(
+        allow="10.7.7.7:8000, fd00:7::/64, 10.7.7.0/24:80 198.41.0.0/16", deny="93.184.216.39, 2606::/16"
+    )
     room = egress.room()
-    reply = room.run(CONNECT + """
-for address, port in (("10.7.7.7", 8000), ("10.7.7.7", 80), ("fd00:7::7", 80), ("10.7.7.7", 443), ("93.184.216.34", 8000),
+    reply = room.run(
+        CONNECT + """
+for address, port in (("10.7.7.7", 8000), ("10.7.7.7", 80), ("fd00:7::7", 80), ("10.7.7.7", 443),
+                      ("93.184.216.34", 8000),
                       ("93.184.216.39", 80), ("2606:2800:220::34", 80), ("198.41.0.10", 80)):
     try:
         with connect(address, port) as sock:
@@ -210,7 +227,9 @@ for address, port in (("10.7.7.7", 8000), ("10.7.7.7", 80), ("fd00:7::7", 80), (
             print("reached" if all_of(sock) else "nothing")
     except ConnectionResetError:
         print("reset")
-""", ports=[8000])
+""",
+        ports=[8000],
+    )
     assert reply.split() == ["reached"] * 3 + ["reset"] * 5
     assert [record.rule for record in room.detach()] == ["allow"] * 3 + ["reserved", "port", "deny", "deny", "reserved"]
 
@@ -251,6 +270,7 @@ for address in ("{internet.PUBLIC}", "10.7.7.7", "{internet.SILENT}"):
 
 # ---- who hands rooms over, and who listens
 
+
 def test_an_api_process_that_hangs_up(world, shared_egress):
     """Nothing is let through that nobody hears of."""
     room = shared_egress.room()
@@ -279,14 +299,17 @@ def test_an_api_process_that_does_not_read(world, start_egress):
     egress = start_egress()
     room = egress.room()
     room.channel.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-    room.run(CONNECT + """
+    room.run(
+        CONNECT + """
 for number in range(900):
     try:
         with connect("10.7.7.7") as sock:
             sock.recv(1)
     except OSError:
         pass
-""", seconds=60)
+""",
+        seconds=60,
+    )
     other = egress.room()  # served as ever
     assert other.run(CONNECT + f'print(bool(connect("{internet.PUBLIC}")))') == "True\n"
     other.detach()

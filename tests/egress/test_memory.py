@@ -1,4 +1,4 @@
-"""The kernel's buffers of connections count as a tool call's memory, or are bounded otherwise: the host's are not its to fill."""
+"""The kernel's buffers for a tool call's connections are bounded: the host's memory is not its to fill."""
 
 import os
 import re

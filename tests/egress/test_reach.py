@@ -52,7 +52,10 @@ class Server(http.server.ThreadingHTTPServer):
     address_family = socket.AF_INET6
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        self.send_response(200); self.send_header("Content-Length", "18"); self.end_headers(); self.wfile.write(b"hello from outside")
+        self.send_response(200)
+        self.send_header("Content-Length", "18")
+        self.end_headers()
+        self.wfile.write(b"hello from outside")
     def log_message(self, *_): pass
 server = Server(("::", 80), Handler)
 print("listening", flush=True)
@@ -80,7 +83,8 @@ def test_control_an_unconfined_process_reaches_all_of_it(world):
 
 def test_a_public_host_over_http_and_https(world, shared_egress):
     room = shared_egress.room()
-    reply = room.run("""
+    reply = room.run(
+        """
         import socket, ssl, sys
         for address in sys.argv[2:4]:
             for port in (80, 443):
@@ -93,22 +97,35 @@ def test_a_public_host_over_http_and_https(world, shared_egress):
                 while part := connection.recv(65536):
                     data += part
                 print(data.rpartition(b"\\r\\n\\r\\n")[2].decode())
-        """, world.trust, internet.PUBLIC, internet.PUBLIC_6)
+        """,
+        world.trust,
+        internet.PUBLIC,
+        internet.PUBLIC_6,
+    )
     assert reply.splitlines() == [HELLO] * 4
     records = room.detach()
     assert [record.brief for record in records] == [
-        ("allowed", "public", address, port) for address in (internet.PUBLIC, internet.PUBLIC_6) for port in (80, 443)]
+        ("allowed", "public", address, port) for address in (internet.PUBLIC, internet.PUBLIC_6) for port in (80, 443)
+    ]
     assert [record.host for record in records] == ["public.test"] * 4
     assert all(record.sent > 30 and record.received > 50 for record in records)
 
 
 def test_by_name(world, room):
-    urls = ["http://public.test/hello", "https://public.test/hello", "https://alias.test/hello", "http://mixed.test/hello"]
+    urls = [
+        "http://public.test/hello",
+        "https://public.test/hello",
+        "https://alias.test/hello",
+        "http://mixed.test/hello",
+    ]
     assert fetch(world, room, *urls) == [HELLO] * 4
     records = room.detach()
     assert [(record.decision, record.host, record.port) for record in records] == [
-        ("allowed", "public.test", 80), ("allowed", "public.test", 443), ("allowed", "alias.test", 443),
-        ("allowed", "mixed.test", 80)]
+        ("allowed", "public.test", 80),
+        ("allowed", "public.test", 443),
+        ("allowed", "alias.test", 443),
+        ("allowed", "mixed.test", 80),
+    ]
     assert {record.address for record in records} <= {internet.PUBLIC, internet.PUBLIC_6}
 
 
@@ -116,7 +133,7 @@ def test_by_name(world, room):
 def test_refused_at_once(world, room, url):
     world.visits()
     assert fetch(world, room, url) == ["ConnectionResetError"]
-    record, = room.detach()
+    (record,) = room.detach()
     assert (record.decision, record.rule, record.address) == ("refused", "reserved", FORBIDDEN[url])
     assert record.sent == record.received == 0
     assert world.visits() == []
@@ -138,12 +155,22 @@ def test_a_refusal_takes_no_time(room):
 
 
 def test_a_redirect_into_the_forbidden(world, room):
-    targets = ["http://169.254.169.254/latest/meta-data/", "http://[::ffff:10.7.7.7]/hello", "http://private.test/hello"]
+    targets = [
+        "http://169.254.169.254/latest/meta-data/",
+        "http://[::ffff:10.7.7.7]/hello",
+        "http://private.test/hello",
+    ]
     assert fetch(world, room, *(f"http://public.test/redirect?to={to}" for to in targets)) == [
-        "ConnectionResetError", "ConnectionResetError", "gaierror"]
+        "ConnectionResetError",
+        "ConnectionResetError",
+        "gaierror",
+    ]
     refused = [record for record in room.detach() if record.decision != "allowed"]
     assert [(record.rule, record.address, record.host) for record in refused] == [
-        ("reserved", "169.254.169.254", ""), ("reserved", "10.7.7.7", ""), ("name", refused[2].address, "private.test")]
+        ("reserved", "169.254.169.254", ""),
+        ("reserved", "10.7.7.7", ""),
+        ("name", refused[2].address, "private.test"),
+    ]
     assert [visit for visit in world.visits() if "/redirect" not in visit] == []
 
 
@@ -172,16 +199,22 @@ def test_proxies_of_the_environment(world, room):
     assert world.visits() == []
 
 
-@pytest.mark.parametrize("request_line", ["GET http://10.7.7.7/hello HTTP/1.0", "GET /hello HTTP/1.0\r\nHost: 10.7.7.7"])
+@pytest.mark.parametrize(
+    "request_line", ["GET http://10.7.7.7/hello HTTP/1.0", "GET /hello HTTP/1.0\r\nHost: 10.7.7.7"]
+)
 def test_what_a_request_says_changes_nothing(world, room, request_line):
     """A host's name in the request has no say: it goes where it was addressed to, and is served from there."""
-    room.run("""
+    room.run(
+        """
         import socket, sys
         connection = socket.create_connection((sys.argv[1], 80), timeout=20)
         connection.sendall(sys.argv[2].encode() + b"\\r\\n\\r\\n")
         while connection.recv(65536):
             pass
-        """, internet.PUBLIC, request_line)
+        """,
+        internet.PUBLIC,
+        request_line,
+    )
     assert [visit.split()[0] for visit in world.visits()] == [internet.PUBLIC]
 
 
@@ -204,7 +237,8 @@ def test_other_ports_and_protocols(room):
         print(json.dumps([attempt(*each) for each in (
             (V4, TCP, "93.184.216.34", 22), (V4, TCP, "93.184.216.34", 8000), (V6, TCP, "2606:2800:220::34", 8000),
             (V4, UDP, "93.184.216.34", 443), (V6, UDP, "2606:2800:220::34", 443), (V4, UDP, "93.184.216.34", 123),
-            (V4, socket.SOCK_RAW, "93.184.216.34", socket.IPPROTO_ICMP), (socket.AF_PACKET, socket.SOCK_RAW, "lo", 0))]))
+            (V4, socket.SOCK_RAW, "93.184.216.34", socket.IPPROTO_ICMP),
+            (socket.AF_PACKET, socket.SOCK_RAW, "lo", 0))]))
         """))
     assert found == ["ECONNREFUSED"] * 6 + ["EPERM"] * 2
     assert room.detach() == []
@@ -215,7 +249,10 @@ def test_a_host_without_ipv6(world, room):
     process = room.start(FETCH, world.trust, "http://public.test/hello", "http://10.7.7.7/", ports=["without-ipv6"])
     out, err = process.communicate(timeout=30)
     assert process.returncode == 0 and json.loads(out) == [HELLO, "ConnectionResetError"], err.decode()
-    assert [(record.address, record.host) for record in room.detach()] == [(internet.PUBLIC, "public.test"), ("10.7.7.7", "")]
+    assert [(record.address, record.host) for record in room.detach()] == [
+        (internet.PUBLIC, "public.test"),
+        ("10.7.7.7", ""),
+    ]
 
 
 def test_no_other_sandbox_is_reached(world, shared_egress):
@@ -248,5 +285,5 @@ def test_no_other_sandbox_is_reached(world, shared_egress):
 
 def test_where_nobody_answers(world, room):
     assert fetch(world, room, "https://other.test/hello") == ["ConnectionResetError"]
-    record, = room.detach()
+    (record,) = room.detach()
     assert record.brief == ("failed", "unreachable", "93.184.216.39", 443) and record.host == "other.test"

@@ -24,12 +24,19 @@ class World:
     def __init__(self, folder):
         self.certificate = folder / "certificate.pem"
         self.make_certificate()
-        self.host = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo in; read _"], stdin=subprocess.PIPE,
-                                     stdout=subprocess.PIPE, text=True)
+        self.host = subprocess.Popen(
+            ["unshare", "--net", "sh", "-c", "echo in; read _"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         assert self.host.stdout.readline() == "in\n"
         self.internet = subprocess.Popen(
-            ["unshare", "--net", sys.executable, "-B", str(HERE / "internet.py"), str(self.certificate)], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True)
+            ["unshare", "--net", sys.executable, "-B", str(HERE / "internet.py"), str(self.certificate)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         assert json.loads(self.internet.stdout.readline()) == "in"
         self.join()
         assert self.ask("listen") == "listening"
@@ -37,9 +44,31 @@ class World:
     def make_certificate(self):
         names = "subjectAltName=DNS:public.test,DNS:alias.test,DNS:v4only.test,IP:93.184.216.34"
         key = self.certificate.with_suffix(".key")
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                        "-subj", "/CN=public.test", "-addext", names, "-keyout", key, "-out", self.certificate], check=True,
-                       capture_output=True, timeout=30)
+        subprocess.run(
+            [
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:prime256v1",
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                "/CN=public.test",
+                "-addext",
+                names,
+                "-keyout",
+                key,
+                "-out",
+                self.certificate,
+            ],
+            check=True,
+            capture_output=True,
+            timeout=30,
+        )
         self.trust = self.certificate.read_text()  # rooms may not read the folder
         self.certificate.write_text(self.trust + key.read_text())
 
@@ -53,8 +82,23 @@ class World:
             ip("addr", "add", address, "dev", "out0", pid=here)
         for address in HOST_ADDRESSES_6:
             ip("addr", "add", address, "dev", "out0", "nodad", pid=here)
-        own = [ROUTERS[0], NEIGHBOURS[0], *(f"{each}/32" for each in (*internet.WEB, internet.ECHO, internet.SILENT, internet.RESET,
-               internet.STREAM, internet.NAME_SERVER, internet.SECOND_NAME_SERVER) if ":" not in each)]
+        own = [
+            ROUTERS[0],
+            NEIGHBOURS[0],
+            *(
+                f"{each}/32"
+                for each in (
+                    *internet.WEB,
+                    internet.ECHO,
+                    internet.SILENT,
+                    internet.RESET,
+                    internet.STREAM,
+                    internet.NAME_SERVER,
+                    internet.SECOND_NAME_SERVER,
+                )
+                if ":" not in each
+            ),
+        ]
         own6 = [ROUTERS[1], NEIGHBOURS[1], *(f"{each}/128" for each in internet.WEB if ":" in each)]
         for address in own:
             ip("addr", "add", address, "dev", "in0", pid=there)
@@ -71,8 +115,12 @@ class World:
 
     def on_host(self, code, *arguments):
         """Python that is not confined in any way, on the host: what it reaches can be reached."""
-        done = subprocess.run(self.host_command("/usr/bin/python3", "-B", "-c", code, *arguments), capture_output=True,
-                              text=True, timeout=60)
+        done = subprocess.run(
+            self.host_command("/usr/bin/python3", "-B", "-c", code, *arguments),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -1,6 +1,6 @@
 /*
- * Fuzz target: the parsers of the egress process. The first byte says which: a query of a room, an answer of a name server
- * (to a query that comes before it, with its length in one byte), the start of a connection.
+ * Fuzz target: the parsers of the egress process. The first byte says which: a query of a room, an answer of a name
+ * server (to a query that comes before it, with its length in one byte), the start of a connection.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* What the api process makes of the egress process's records: every rule has a name, and what is not sound ends the reading. */
+/* What the api process makes of the egress process's records: every rule has a name, and what is not sound ends the
+ * reading. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -20,9 +21,13 @@ static void on_ended(void *data) {
 }
 
 /* Sends one record and a good one after it; how many were taken. The first one's JSON stays in `json`. */
-static size_t taken(const struct egress_record *record, const char *host, uint32_t host_length, char *json, size_t size) {
-        const struct egress_record good = {
-                .decision = EGRESS_ALLOWED, .rule = EGRESS_RULE_PUBLIC, .family = 4, .port = 80, .address = {93, 184, 216, 34}};
+static size_t taken(const struct egress_record *record, const char *host, uint32_t host_length, char *json,
+                    size_t size) {
+        const struct egress_record good = {.decision = EGRESS_ALLOWED,
+                                           .rule = EGRESS_RULE_PUBLIC,
+                                           .family = 4,
+                                           .port = 80,
+                                           .address = {93, 184, 216, 34}};
         const struct frame frames[2] = {{FRAME_EGRESS, (uint32_t)sizeof(*record) + host_length},
                                         {FRAME_EGRESS, sizeof(good)}};
         struct egress_channel channel;
@@ -51,14 +56,17 @@ static size_t taken(const struct egress_record *record, const char *host, uint32
 
 static void test_every_rule_has_a_name(void **state) {
         static const char *const names[] = {
-                [EGRESS_RULE_PUBLIC] = "public", [EGRESS_RULE_ALLOW] = "allow",     [EGRESS_RULE_DENY] = "deny",
-                [EGRESS_RULE_OFF] = "off",       [EGRESS_RULE_RESERVED] = "reserved", [EGRESS_RULE_NAME] = "name",
-                [EGRESS_RULE_LIMIT] = "limit",   [EGRESS_RULE_UNREACHABLE] = "unreachable", [EGRESS_RULE_PORT] = "port",
+                [EGRESS_RULE_PUBLIC] = "public",     [EGRESS_RULE_ALLOW] = "allow",
+                [EGRESS_RULE_DENY] = "deny",         [EGRESS_RULE_OFF] = "off",
+                [EGRESS_RULE_RESERVED] = "reserved", [EGRESS_RULE_NAME] = "name",
+                [EGRESS_RULE_LIMIT] = "limit",       [EGRESS_RULE_UNREACHABLE] = "unreachable",
+                [EGRESS_RULE_PORT] = "port",
         };
         char json[1024], wanted[64];
         (void)state;
         for (uint32_t rule = 0; rule < ARRAY_SIZE(names) + 2; rule++) {
-                const struct egress_record record = {.decision = EGRESS_REFUSED, .rule = rule, .family = 4, .port = 8000};
+                const struct egress_record record = {
+                        .decision = EGRESS_REFUSED, .rule = rule, .family = 4, .port = 8000};
                 const bool known = rule > 0 && rule < ARRAY_SIZE(names);
                 if (taken(&record, "", 0, json, sizeof(json)) != (known ? 2 : 0))
                         fail_msg("rule %u", rule);
@@ -68,8 +76,13 @@ static void test_every_rule_has_a_name(void **state) {
 }
 
 static void test_what_is_not_sound(void **state) {
-        const struct egress_record good = {.decision = EGRESS_ALLOWED, .rule = EGRESS_RULE_PUBLIC, .family = 6, .port = 443,
-                                           .host_length = 9, .bytes_sent = 1, .bytes_received = 2};
+        const struct egress_record good = {.decision = EGRESS_ALLOWED,
+                                           .rule = EGRESS_RULE_PUBLIC,
+                                           .family = 6,
+                                           .port = 443,
+                                           .host_length = 9,
+                                           .bytes_sent = 1,
+                                           .bytes_received = 2};
         struct egress_record record = good;
         char json[1024];
         (void)state;

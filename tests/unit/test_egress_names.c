@@ -1,4 +1,5 @@
-/* Parsers of the egress process: messages of the name system, names at the start of connections; and what a room looked up. */
+/* Parsers of the egress process: messages of the name system, names at the start of connections; and what a room looked
+ * up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -18,12 +19,12 @@
 /* ---- messages of the name system */
 
 /* A message from its header's numbers and the rest; the second is written with \x escapes, so sizeof counts it. */
-#define MESSAGE(id, flags, questions, answers, rest)                                                                   \
-        message(id, flags, questions, answers, rest, sizeof(rest) - 1)
+#define MESSAGE(id, flags, questions, answers, rest) message(id, flags, questions, answers, rest, sizeof(rest) - 1)
 
 static uint8_t bytes[4096];
 
-static size_t message(unsigned id, unsigned flags, unsigned questions, unsigned answers, const char *rest, size_t length) {
+static size_t message(unsigned id, unsigned flags, unsigned questions, unsigned answers, const char *rest,
+                      size_t length) {
         const unsigned numbers[] = {id, flags, questions, answers, 0, 0};
         for (size_t i = 0; i < 6; i++) {
                 bytes[2 * i] = (uint8_t)(numbers[i] >> 8);
@@ -141,13 +142,16 @@ static void test_what_is_no_answer(void **state) {
         struct dns_answer answer;
         (void)state;
 #define RECORD A_RECORD("\xc0\x0c", "\x3c", "\1\2\3\4")
-        assert_int_equal(read_answer(&query, MESSAGE(8, 0x8180, 1, 1, QUESTION_A RECORD), &answer), -EBADMSG); /* number */
-        assert_int_equal(read_answer(&query, MESSAGE(9, 0x0180, 1, 1, QUESTION_A RECORD), &answer), -EBADMSG); /* a query */
+        assert_int_equal(read_answer(&query, MESSAGE(8, 0x8180, 1, 1, QUESTION_A RECORD), &answer),
+                         -EBADMSG); /* number */
+        assert_int_equal(read_answer(&query, MESSAGE(9, 0x0180, 1, 1, QUESTION_A RECORD), &answer),
+                         -EBADMSG); /* a query */
         assert_int_equal(read_answer(&query, MESSAGE(9, 0xa980, 1, 1, QUESTION_A RECORD), &answer), -EBADMSG);
         assert_int_equal(read_answer(&query, MESSAGE(9, 0x8180, 1, 0, QUESTION_AAAA), &answer), -EBADMSG);
         assert_int_equal(read_answer(&query, MESSAGE(9, 0x8180, 1, 0, "\1x\4test\0\0\1\0\1"), &answer), -EBADMSG);
         assert_int_equal(read_answer(&query, MESSAGE(9, 0x8180, 0, 0, ""), &answer), -EBADMSG);
-        assert_int_equal(read_answer(&query, MESSAGE(9, 0x8180, 1, 0, "\xc0\x0c\0\1\0\1"), &answer), -EBADMSG); /* itself */
+        assert_int_equal(read_answer(&query, MESSAGE(9, 0x8180, 1, 0, "\xc0\x0c\0\1\0\1"), &answer),
+                         -EBADMSG); /* itself */
         assert_int_equal(read_answer(&query, MESSAGE(9, 0x8380, 1, 0, QUESTION_A), &answer), -EMSGSIZE);
         assert_int_equal(read_answer(&query, MESSAGE(9, 0x8183, 1, 0, QUESTION_A), &answer), 0);
         assert_int_equal(answer.code, DNS_NO_SUCH_NAME);
@@ -229,10 +233,10 @@ static size_t hello(char *out, const char *name, size_t record_short_by, int typ
         *at++ = (char)(record >> 8), *at++ = (char)record;
         *at++ = (char)type, *at++ = 0, *at++ = (char)(body >> 8), *at++ = (char)body;
         memcpy(at, "\3\3", 2), memset(at + 2, 'r', 32), at += 34;
-        *at++ = 0;                                 /* session */
-        memcpy(at, "\0\2\x13\1\1\0", 6), at += 6;  /* ciphers, compression */
+        *at++ = 0;                                /* session */
+        memcpy(at, "\0\2\x13\1\1\0", 6), at += 6; /* ciphers, compression */
         *at++ = (char)(extensions >> 8), *at++ = (char)extensions;
-        memcpy(at, "\0\x17\0\2ab", 6), at += 6;    /* another one */
+        memcpy(at, "\0\x17\0\2ab", 6), at += 6; /* another one */
         memcpy(at, "\0\0", 2), at += 2;
         *at++ = (char)((name_length + 5) >> 8), *at++ = (char)(name_length + 5);
         *at++ = (char)((name_length + 3) >> 8), *at++ = (char)(name_length + 3);
@@ -301,7 +305,8 @@ static void test_names(void **state) {
         names_add(names, "e.test", &none, NULL, EGRESS_RULE_NAME);
         names_add(names, "f.test", &none, NULL, EGRESS_RULE_OFF);
         assert_string_equal(names_of(names, &one.addresses[0], "a.test"), "a.test"); /* it says so, and may */
-        assert_string_equal(names_of(names, &one.addresses[0], "other.test"), "b.test"); /* the one that was asked for last */
+        assert_string_equal(names_of(names, &one.addresses[0], "other.test"),
+                            "b.test"); /* the one that was asked for last */
         assert_string_equal(names_of(names, &stranger, "claimed.test"), "claimed.test");
         assert_string_equal(names_of(names, &blocked, ""), "");
         assert_int_equal(names_count(names), 4);

@@ -1,4 +1,5 @@
-/* The decision of the egress process: every range at both of its ends, every form of an address, the operator's lists. */
+/* The decision of the egress process: every range at both of its ends, every form of an address, the operator's lists.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -80,7 +81,8 @@ static const struct {
         {NULL, "100::", "100::ffff:ffff:ffff:ffff", NULL},                 /* discard */
         {NULL, "64:ff9b:2::", "1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2000::"},
         {"2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2001::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff", "2001:200::"},
-        {"2001:db7:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db9::"},
+        {"2001:db7:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff",
+         "2001:db9::"},
         {"2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2002::", "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2003::"},
         {"3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff", "3fff:1000::"},
         {"3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "4000::", "fbff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", NULL},
@@ -115,12 +117,12 @@ static void test_every_form_of_every_ipv4_range(void **state) {
                                 expect_reserved(text, j < 2);
                         }
         }
-        expect_reserved("::93.184.216.34", true);         /* v4-compatible: refused, whatever is inside */
-        expect_reserved("::ffff:0:93.184.216.34", true);  /* translated by SIIT */
+        expect_reserved("::93.184.216.34", true);        /* v4-compatible: refused, whatever is inside */
+        expect_reserved("::ffff:0:93.184.216.34", true); /* translated by SIIT */
         expect_reserved("64:ff9b:1::93.184.216.34", true);
-        expect_reserved("2002:5db8:d822::1", true);       /* 6to4 */
+        expect_reserved("2002:5db8:d822::1", true); /* 6to4 */
         expect_reserved("2002:a00:1::1", true);
-        expect_reserved("2001:0:5db8:d822::1", true);     /* Teredo */
+        expect_reserved("2001:0:5db8:d822::1", true); /* Teredo */
         expect_reserved("2001:4860:4860::8888", false);
         expect_reserved("2606:2800:220::1", false);
 }
@@ -233,7 +235,8 @@ static void test_ports_of_a_list(void **state) {
         struct prefix_list list;
         uint16_t ports[2];
         (void)state;
-        assert_int_equal(prefix_list_parse("10.0.0.1:80 10.0.0.2:8000 10.0.0.3:8000 10.0.0.4 10.0.0.5:9", &list, NULL), 0);
+        assert_int_equal(prefix_list_parse("10.0.0.1:80 10.0.0.2:8000 10.0.0.3:8000 10.0.0.4 10.0.0.5:9", &list, NULL),
+                         0);
         assert_int_equal(prefix_list_ports(&list, known, 2, ports, 2), 2);
         assert_int_equal(ports[0], 8000);
         assert_int_equal(ports[1], 9);
