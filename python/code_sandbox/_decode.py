@@ -267,8 +267,8 @@ def _mapping(value: Any, kinds: tuple[Any, ...], where: str) -> Any:
 
 def _members(value: Any, kinds: dict[str, Any], required: Any, where: str) -> dict[str, Any]:
     members = _object(value, where)
-    for name in required:
-        if name not in members:
+    for name in kinds:
+        if name in required and name not in members:
             raise Unfit(f"{child(where, name)} is missing.")
     for name in members:
         if name not in kinds:
