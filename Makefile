@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all run image test check demo bench install clean help packages test-packages
+.PHONY: all run image test check demo bench install deb clean help packages test-packages
 
 all: packages
 	@scripts/compile build
@@ -19,6 +19,7 @@ help:
 	@echo 'make demo      start a service, run the examples, show what came of them, stop'
 	@echo 'make bench     measure, beside a fresh interpreter in bubblewrap'
 	@echo 'make install   install below PREFIX (/usr/local), or DESTDIR/PREFIX'
+	@echo 'make deb       make a Debian package in build/deb'
 	@echo 'make clean     remove build/, except data and the cache of downloads; DISTCLEAN=1 removes these as well'
 
 packages:
@@ -47,6 +48,9 @@ bench: test-packages all image
 
 install: all image
 	@scripts/install '$(PREFIX)' '$(DESTDIR)'
+
+deb: all image
+	@scripts/deb
 
 clean:
 	@scripts/clean $(if $(DISTCLEAN),--all)
