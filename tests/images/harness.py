@@ -60,7 +60,9 @@ class Import:
         ours.settimeout(100)
         saved = os.dup2(inside.fileno(), CLAIM_FD)
         inside.close()
-        self.process = subprocess.Popen([BUILD / "sandbox-import", self.folder], pass_fds=(CLAIM_FD,), user=NOBODY,
+        # Of its own: nobody may not walk into every folder that a build can lie in.
+        program = shutil.copy2(BUILD / "sandbox-import", self.folder / "program")
+        self.process = subprocess.Popen([program, self.folder], pass_fds=(CLAIM_FD,), user=NOBODY,
                                         group=NOBODY, extra_groups=[])
         os.close(saved)
         descriptor = os.open(archive, os.O_RDONLY) if archive else None
