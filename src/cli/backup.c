@@ -203,7 +203,7 @@ static int pack_service(struct backup *backup) {
         if (r == 0)
                 r = pack_folder(backup, AT_FDCWD, "audit");
         if (r == 0)
-                r = pack_file(backup, AT_FDCWD, COPY + 1, "sandbox.db");
+                r = pack_file(backup, AT_FDCWD, &COPY[1], "sandbox.db");
         unlink(COPY);
         return r == 1 ? fail(backup, -ENOENT, "pack", "the database") : r;
 }
