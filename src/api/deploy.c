@@ -198,7 +198,7 @@ static void on_discovered(struct run *run, void *data) {
 
 static void discover(struct deploy *deploy) {
         const struct run_request what = {
-                .kind = RUN_CALL, .image = deploy->file, .archive_fd = -1, .timeout_ms = DISCOVERY_MS};
+                .kind = RUN_DISCOVERY, .image = deploy->file, .archive_fd = -1, .timeout_ms = DISCOVERY_MS};
         close_fd(&deploy->archive_fd);
         deploy->importing = false;
         deploy_events_progress(&deploy->events, json_pack("{s:s, s:n, s:n, s:s}", "step", "discover", "done", "total",

@@ -407,7 +407,7 @@ void engine_run_submit(struct engine *engine, struct run *run) {
                 return;
         }
         int (*enter)(struct admission *, struct admission_ticket *, const char *, uint64_t, uint64_t,
-                     struct admission_ticket **) = run->kind == RUN_CALL ? admission_enter_cold : admission_enter;
+                     struct admission_ticket **) = run->kind == RUN_SNIPPET ? admission_enter : admission_enter_cold;
         int verdict = enter(&engine->admission, &run->ticket, run->setup.request->lane,
                             run->setup.request->memory_bytes, run->queued_ns, &displaced);
         if (displaced || verdict == ADMISSION_FULL)

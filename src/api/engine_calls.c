@@ -54,7 +54,9 @@ void engine_calls_make(struct engine *engine, struct run *run, bool admitted) {
         if (sandbox->is_import)
                 spawn_create(engine->client, sandbox->making, SPAWN_PROFILE_IMPORT);
         else
-                spawn_create_call(engine->client, sandbox->making, run->setup.request->image);
+                spawn_create_call(engine->client, sandbox->making,
+                                  run->kind == RUN_DISCOVERY ? SPAWN_PROFILE_DISCOVERY : SPAWN_PROFILE_CALL,
+                                  run->setup.request->image);
 }
 
 static struct engine_sandbox *find_making(const struct engine *engine, uint64_t request) {

@@ -72,7 +72,7 @@ void reply_write_usage(struct json_out *out, const struct run *run) {
         json_out_member_milli(out, "cpu_ms", run->end.cpu_us);
         json_out_member_int(out, "max_memory_bytes", (int64_t)run->end.memory_peak);
         json_out_member_milli(out, "queue_ms", between_us(run->queued_ns, run->making_ns ? run->making_ns : run->claimed_ns));
-        if (run->kind == RUN_CALL)
+        if (run->kind != RUN_SNIPPET)
                 json_out_member_milli(out, "create_ms", between_us(run->making_ns, run->claimed_ns));
         json_out_close(out, '}');
 }

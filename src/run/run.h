@@ -29,8 +29,9 @@ struct run;
 
 enum run_kind {
         RUN_SNIPPET,
-        RUN_CALL,   /* of an agent's tool; or of none, to find them */
-        RUN_IMPORT, /* of an agent's image */
+        RUN_CALL,      /* of an agent's tool */
+        RUN_DISCOVERY, /* of the tools that an agent has */
+        RUN_IMPORT,    /* of an agent's image */
 };
 
 /* What is to be run. All memory is borrowed and must stay until the run has been answered. */

@@ -42,6 +42,20 @@ static const struct profile profiles[] = {
                         .timeout_max_ms = SPAWN_TIMEOUT_MAX_MS,
                         .ready_fds = SPAWN_READY_FDS,
                 },
+        [SPAWN_PROFILE_DISCOVERY] =
+                {
+                        .room = ROOM_CALL,
+                        .memory_bytes = CALL_MEMORY_BYTES,
+                        .pids = SANDBOX_PIDS,
+                        .cpu_percent = CALL_CPU_PERCENT,
+                        .own_image = true,
+                        .arguments = call_arguments,
+                        .file_bytes = 2 * SANDBOX_WORKDIR_BYTES,
+                        .landlock = landlock_confine_call,
+                        .filter = SECCOMP_CALL,
+                        .timeout_max_ms = SPAWN_TIMEOUT_MAX_MS,
+                        .ready_fds = SPAWN_SNIPPET_FDS,
+                },
         [SPAWN_PROFILE_IMPORT] =
                 {
                         .room = ROOM_IMPORT,

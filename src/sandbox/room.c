@@ -164,7 +164,7 @@ static int name_own_host(const struct room_plan *plan) {
 
 static int open_network(void *data) {
         const struct room_plan *plan = data;
-        int r = network_open(plan->egress_fd, plan->ports, plan->port_count);
+        int r = plan->egress_fd < 0 ? 0 : network_open(plan->egress_fd, plan->ports, plan->port_count);
         return r < 0 ? r : name_own_host(plan);
 }
 

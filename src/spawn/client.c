@@ -233,12 +233,13 @@ void spawn_create(struct spawn_client *client, uint64_t request, enum spawn_prof
                      });
 }
 
-void spawn_create_call(struct spawn_client *client, uint64_t request, struct sandbox_id image) {
+void spawn_create_call(struct spawn_client *client, uint64_t request, enum spawn_profile profile,
+                       struct sandbox_id image) {
         post(client, &(struct spawn_message){
                              .type = SPAWN_CREATE,
                              .version = SPAWN_PROTOCOL_VERSION,
                              .request = request,
-                             .profile = SPAWN_PROFILE_CALL,
+                             .profile = profile,
                              .image = image,
                      });
 }

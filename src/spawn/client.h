@@ -65,8 +65,9 @@ void spawn_client_free(struct spawn_client *client);
  * socket is dead the reading side notices and calls on_lost.
  */
 void spawn_create(struct spawn_client *client, uint64_t request, enum spawn_profile profile);
-/* A sandbox for one tool call, from an image that an import has made. Answered as spawn_create is. */
-void spawn_create_call(struct spawn_client *client, uint64_t request, struct sandbox_id image);
+/* A sandbox for one tool call, or for discovery, from an image that an import has made. Answered as spawn_create is. */
+void spawn_create_call(struct spawn_client *client, uint64_t request, enum spawn_profile profile,
+                       struct sandbox_id image);
 /* Nobody needs this image any more. */
 void spawn_image_drop(struct spawn_client *client, struct sandbox_id image);
 void spawn_claim(struct spawn_client *client, struct sandbox_id sandbox, uint32_t timeout_ms,

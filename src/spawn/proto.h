@@ -83,6 +83,7 @@ enum spawn_profile {
         SPAWN_PROFILE_SNIPPET = 1, /* data-science image, forked from the template, no network */
         SPAWN_PROFILE_CALL,        /* an agent's image, started cold, network by way of the egress process */
         SPAWN_PROFILE_IMPORT,      /* makes such an image: the host's own tools, a folder on the disk, network as above */
+        SPAWN_PROFILE_DISCOVERY,   /* a call without a network: its code is only imported, to see which tools it has */
 };
 
 /* Why a sandbox ended: the first cause wins. */

@@ -21,12 +21,33 @@ IMAGE_NAME = f"{IMAGE[0]:016x}{IMAGE[1]:016x}.erofs"
 
 
 HERE = pathlib.Path(__file__).resolve().parent
+REACH_OUT = """
+import errno, socket
+from code_sandbox import tool
+
+def outcome(address):
+    try:
+        with socket.create_connection(address, timeout=5):
+            return "accepted"
+    except OSError as problem:
+        return errno.errorcode.get(problem.errno, str(problem))
+
+FOUND = f"{outcome(('93.184.215.14', 80))} {outcome(('127.0.0.1', 53))}"
+
+def reach():
+    return FOUND
+
+@tool(description=FOUND)
+def look() -> None: ...
+"""
+
 FILES = {
     "/app/tools.py": (HERE / "agent" / "tools.py").read_text(),
     "/etc/hosts": "",
     "/app/broken.py": "1 +",
     "/agent/orders.py": (HERE / "agent" / "orders.py").read_text(),
     "/agent/parts/shipping.py": "from code_sandbox import tool\n\n@tool\ndef ship() -> None:\n    'Ships.'\n",
+    "/agent/reach.py": REACH_OUT,
     "/agent/script.py": "raise SystemExit('a script, which nobody meant to import')",
     "/agent/tests/test_orders.py": "import code_sandbox\nraise RuntimeError('tests are left out')",
 }
@@ -69,13 +90,14 @@ class Room:
     stdout: int
     stderr: int
     work: int
-    egress: int
+    egress: int | None  # of a room with a network
     request: int = 0
 
     def close(self) -> None:
         self.claim.close()
         for fd in (self.stdout, self.stderr, self.work, self.egress):
-            os.close(fd)
+            if fd is not None:
+                os.close(fd)
 
     def send(self, request: dict, stdin: int | None = None) -> None:
         body = json.dumps(request).encode()
@@ -106,17 +128,18 @@ class Answer:
         return self.end["error"]
 
 
-def create(spawner: Spawner, request: int = 1, image: tuple[int, int] = IMAGE) -> None:
+def create(spawner: Spawner, request: int = 1, image: tuple[int, int] = IMAGE,
+           profile: int = boundary.PROFILE_CALL) -> None:
     high, low = image
-    spawner.send(type=boundary.CREATE, request=request, profile=boundary.PROFILE_CALL, image_high=high, image_low=low)
+    spawner.send(type=boundary.CREATE, request=request, profile=profile, image_high=high, image_low=low)
 
 
 def ready(spawner: Spawner, request: int | None = 1) -> Room:
     message, descriptors = spawner.receive(boundary.READY)
     assert request is None or message["request"] == request
-    claim, stdout, stderr, work, egress = descriptors
+    claim, stdout, stderr, work, *egress = descriptors
     room = Room((message["high"], message["low"]), socket.socket(fileno=claim), stdout, stderr, work,
-                egress, message["request"])
+                egress[0] if egress else None, message["request"])
     room.claim.settimeout(60)
     return room
 
@@ -147,8 +170,9 @@ def finish(spawner: Spawner, room: Room) -> Answer:
     return Answer(end, *output, message, started)
 
 
-def run(spawner: Spawner, request: dict, timeout_ms: int = 30_000, stdin: int | None = None) -> Answer:
-    create(spawner)
+def run(spawner: Spawner, request: dict, timeout_ms: int = 30_000, stdin: int | None = None,
+        profile: int = boundary.PROFILE_CALL) -> Answer:
+    create(spawner, profile=profile)
     room = ready(spawner)
     claim(spawner, room, timeout_ms)
     room.send(request, stdin)

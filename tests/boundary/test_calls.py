@@ -297,7 +297,8 @@ def test_a_gibibyte_of_memory(call_spawner):
 
 
 def discover(spawner, modules):
-    answer = run(spawner, {"discover": modules, "environment": {}, "working_dir": "/agent"})
+    answer = run(spawner, {"discover": modules, "environment": {}, "working_dir": "/agent"},
+                 profile=boundary.PROFILE_DISCOVERY)
     return answer.end
 
 
@@ -311,7 +312,15 @@ def test_the_tools_of_named_modules(call_spawner):
 
 def test_the_tools_of_all_modules_that_name_the_package(call_spawner):
     names = [tool["name"] for tool in discover(call_spawner, None)["tools"]]
-    assert names == ["find_order", "ship"]
+    assert names == ["find_order", "look", "ship"]
+
+
+def test_discovery_has_no_network(call_spawner):
+    """A call's own listeners take the same connections: they go to the egress process, which then refuses them."""
+    reached = run(call_spawner, request_of("reach:reach", working_dir="/agent")).result
+    assert reached == "accepted accepted", "the control has no network either"
+    (tool,) = discover(call_spawner, ["reach"])["tools"]
+    assert tool["description"] == "ENETUNREACH ENETUNREACH"
 
 
 def test_a_module_that_cannot_be_imported(call_spawner):

@@ -345,7 +345,7 @@ static void a_call_and_the_end_of_an_image_are_asked_for(void **state) {
         struct spawn_message message;
         size_t fd_count;
         greet(f);
-        spawn_create_call(f->client, 9, (struct sandbox_id){5, 6});
+        spawn_create_call(f->client, 9, SPAWN_PROFILE_CALL, (struct sandbox_id){5, 6});
         spawn_image_drop(f->client, (struct sandbox_id){5, 6});
         turn(f);
         assert_int_equal(fdpass_recv(f->spawner, &message, sizeof(message), NULL, 0, &fd_count), sizeof(message));
