@@ -1,0 +1,142 @@
+"""The Debian package on a Debian that has nothing else: installed, used as its documentation says, upgraded, removed.
+
+The system is a minimal Debian of its own with the packages that this one depends on in its cache (scripts/clean-system,
+which the stage "service" calls; without it the test is skipped). There is no systemd at work in it: what the unit would start is started by hand, with the unit's own command and environment, in a network
+namespace without a way out. It becomes the root by pivot_root and not by chroot, because nobody may make a user
+namespace in a chroot (user_namespaces(7)).
+"""
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.host import wait_until
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+OPERATIONS = (REPOSITORY / "docs" / "operations.md").read_text()
+CLEAN_SYSTEM = Path(os.environ.get("SANDBOX_CLEAN_SYSTEM", REPOSITORY / "build" / "clean-system"))
+BECOME_ROOT = """
+set -e
+ip link set lo up
+mount --make-rprivate /
+mount --rbind "$0" "$0"
+cd "$0"
+mount --rbind /sys sys
+mount --rbind /dev dev
+mount -t proc proc proc
+mkdir -p .old
+pivot_root . .old
+umount --lazy /.old
+exec "$@"
+"""
+
+
+def run(*words, seconds=280, **more):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=seconds, **more)
+    assert done.returncode == 0, f"{words}:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+class CleanSystem:
+    def __init__(self, folder):
+        self.root, self.service = folder, None
+        folder.mkdir()
+        run("tar", "-C", folder, "-xpf", CLEAN_SYSTEM / "system.tar", "--numeric-owner")
+
+    def in_it(self, *words):
+        return run("unshare", "--mount", "sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"', self.root, *words)
+
+    def apt(self, *words):
+        return self.in_it("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-y", "--no-install-recommends", *words)
+
+    def start(self):
+        unit = (self.root / "usr/lib/systemd/system/code-sandbox.service").read_text()
+        command = re.search(r"^ExecStart=(.+)$", unit, re.M)[1]
+        environment = re.findall(r"^Environment=(.+)$", unit, re.M)
+        with open(self.root / "service.log", "ab") as log:
+            self.service = subprocess.Popen(
+                ["unshare", "--mount", "--net", "bash", "-c", BECOME_ROOT, self.root, "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+                 *environment, *command.split()], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        assert wait_until(self.is_ready, 120, 0.2), (self.root / "service.log").read_text()[-3000:]
+
+    def is_ready(self):
+        assert self.service.poll() is None, (self.root / "service.log").read_text()[-3000:]
+        asked = "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8080/readyz', timeout=2)"
+        return subprocess.run(["nsenter", f"--net=/proc/{self.service.pid}/ns/net", "/usr/bin/python3", "-c", asked],
+                              capture_output=True).returncode == 0
+
+    def shell(self, script):
+        """Beside the running service."""
+        return run("nsenter", "-t", self.service.pid, "--mount", "--net", "env", "-i", "HOME=/root",
+                   "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "sh", "-ec", "cd /root\n" + script)
+
+    def stop(self):
+        if self.service and self.service.poll() is None:
+            self.service.terminate()
+            assert self.service.wait(60) == 0
+        self.service = None
+
+
+def documented_commands():
+    """The block of the first chart; who is root needs no sudo."""
+    block = OPERATIONS.split("in the folder `charts`:\n\n```\n", 1)[1].split("```", 1)[0]
+    return block.replace("sudo ", "").replace("$(sudo cat", "$(cat")
+
+
+@pytest.fixture(scope="module")
+def package():
+    found = sorted((CLEAN_SYSTEM / "package").glob("*.deb"))
+    if not found or not (CLEAN_SYSTEM / "system.tar").exists():
+        pytest.skip("there is no clean system: scripts/clean-system makes it")
+    return found[-1]
+
+
+@pytest.fixture(scope="module")
+def system(package, private_network, tmp_path_factory):
+    made = CleanSystem(tmp_path_factory.mktemp("debian") / "root")
+    yield made
+    made.stop()
+    # Mounts in it, if any were left, are not to be walked into.
+    run("rm", "-rf", "--one-file-system", made.root)
+
+
+def next_version(package, folder):
+    run("dpkg-deb", "-R", package, folder / "next")
+    control = folder / "next" / "DEBIAN" / "control"
+    control.write_text(re.sub(r"^Version: (.+)$", r"Version: \1+next", control.read_text(), flags=re.M))
+    run("dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", folder / "next", folder / "next.deb")
+    return folder / "next.deb"
+
+
+def test_from_nothing_to_a_chart_and_back_to_nothing(system, package, tmp_path):
+    shutil.copy(package, system.root / "package.deb")
+    system.apt("install", "/package.deb")
+    assert "code-sandbox:" in (system.root / "etc/passwd").read_text()
+
+    system.start()
+    system.shell(documented_commands())
+    chart = system.root / "root" / "charts" / "sales.png"
+    assert chart.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert "sales.png" in system.shell("platformctl files list sales")
+    system.stop()
+
+    shutil.copy(next_version(package, tmp_path), system.root / "next.deb")
+    marked = system.root / "etc/code-sandbox/sandboxd.conf"
+    marked.write_text(marked.read_text() + "warm_pool = 1\n")
+    system.apt("-o", "Dpkg::Options::=--force-confold", "install", "/next.deb")
+    assert "+next" in system.in_it("dpkg-query", "-W", "code-sandbox")
+    assert marked.read_text().endswith("warm_pool = 1\n"), "an upgrade keeps the configuration"
+    system.start()
+    assert "sales.png" in system.shell("platformctl files list sales"), "an upgrade keeps the data"
+    system.stop()
+
+    system.apt("remove", "code-sandbox")
+    left = {path for path in ("usr/sbin/sandboxd", "usr/bin/platformctl", "usr/lib/code-sandbox",
+                              "usr/lib/systemd/system/code-sandbox.service") if (system.root / path).exists()}
+    assert left == set(), "a removal leaves no program"
+    assert (system.root / "var/lib/code-sandbox/admin-key").exists() and marked.exists(), "but data and configuration"
+
+    system.apt("purge", "code-sandbox")
+    assert not (system.root / "var/lib/code-sandbox").exists() and not marked.exists(), "a purge leaves nothing"
