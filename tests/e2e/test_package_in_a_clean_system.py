@@ -5,6 +5,7 @@ which the stage "service" calls; without it the test is skipped). There is no sy
 namespace without a way out. It becomes the root by pivot_root and not by chroot, because nobody may make a user
 namespace in a chroot (user_namespaces(7)).
 """
+import json
 import os
 import re
 import shutil
@@ -12,7 +13,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support.client import Client
 from support.host import wait_until
+from support.service import free_port
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 OPERATIONS = (REPOSITORY / "docs" / "operations.md").read_text()
@@ -93,7 +96,7 @@ def package():
     return found[-1]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def system(package, private_network, tmp_path_factory):
     made = CleanSystem(tmp_path_factory.mktemp("debian") / "root")
     yield made
@@ -140,3 +143,57 @@ def test_from_nothing_to_a_chart_and_back_to_nothing(system, package, tmp_path):
 
     system.apt("purge", "code-sandbox")
     assert not (system.root / "var/lib/code-sandbox").exists() and not marked.exists(), "a purge leaves nothing"
+
+
+def container(capabilities, address):
+    """What `docker run` with the documented options makes of it, for crun."""
+    tmpfs = {"type": "tmpfs", "source": "tmpfs"}
+    return {
+        "ociVersion": "1.0.0", "root": {"path": "root"}, "hostname": "sandboxd",
+        "process": {
+            "user": {"uid": 0, "gid": 0}, "args": ["/usr/sbin/sandboxd"], "cwd": "/", "noNewPrivileges": True,
+            "env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", f"SANDBOX_LISTEN={address}",
+                    "SANDBOX_CONFIG_FILE=/etc/code-sandbox/sandboxd.conf"],
+            "capabilities": {kind: capabilities for kind in ("bounding", "effective", "permitted")},
+        },
+        "mounts": [
+            {"destination": "/proc", "type": "proc", "source": "proc"},
+            {"destination": "/dev", **tmpfs, "options": ["nosuid", "mode=755", "size=65536k"]},
+            {"destination": "/run", **tmpfs, "options": ["nosuid", "nodev", "mode=755"]},
+            {"destination": "/sys", "type": "bind", "source": "/sys", "options": ["rbind", "rw"]},
+        ],
+        "linux": {"namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts")],
+                  "resources": {"devices": [{"allow": True, "access": "rwm"}]}},
+    }
+
+
+def test_in_a_container_that_may_what_the_documentation_says(system, package):
+    assert shutil.which("crun"), "crun is missing: scripts/install-packages --test"
+    shutil.copy(package, system.root / "package.deb")
+    system.apt("install", "/package.deb")
+    command = OPERATIONS.split("docker run", 1)[1].split("```", 1)[0]
+    capabilities = [f"CAP_{name}" for name in re.findall(r"--cap-add (\w+)", command)]
+    port = free_port()
+    bundle = system.root.parent
+    (bundle / "config.json").write_text(json.dumps(container(capabilities, f"127.0.0.1:{port}")))
+    # crun takes control groups of version 1 or 2, and not both at once.
+    start = 'mount --make-rprivate /; umount -l /sys/fs/cgroup/unified 2>/dev/null; exec crun run --bundle "$0" "$1"'
+    with open(bundle / "log", "w") as log:
+        process = subprocess.Popen(["unshare", "--mount", "sh", "-c", start, bundle, f"code-sandbox-test-{port}"],
+                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        client = Client(port, "")
+        ready = wait_until(lambda: process.poll() is not None or answers(client), 120, 0.2)
+        assert ready and process.poll() is None, (bundle / "log").read_text()[-3000:]
+        client.key = (system.root / "var/lib/code-sandbox/admin-key").read_text().strip()
+        assert client.execute("import os; print(os.getuid(), 6 * 7)").stdout == "65532 42\n"
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0
+
+
+def answers(client):
+    try:
+        return client.get("/readyz", key=None, timeout=2).status == 200
+    except OSError:
+        return False
