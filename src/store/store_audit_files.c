@@ -1,5 +1,6 @@
 /* The audit log's files: names, lists, where one ends, what is read from them; see store_audit.h. */
 #include <dirent.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -78,6 +79,7 @@ int audit_find_end(int fd, uint64_t bytes, struct audit_place *last, uint64_t *g
         const char *text = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
         if (text == MAP_FAILED)
                 return -errno;
+        assert(text); /* no address was asked for, so it is none that the system keeps free */
         size_t end = bytes;
         while (end > 0) {
                 const char *line_end = memrchr(text, '\n', end);

@@ -153,7 +153,7 @@ static void thousands_expire_without_a_pause(void **state) {
         store_fixture_sql(f, "WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
                              " INSERT INTO conversations (project_id, name, created_ms, active_ms)"
                              " SELECT 1, 'talk-' || i, 1, 1000 + i FROM n;"
-                             "INSERT INTO runs SELECT id, 'run_' || id, id, '', '', 'ok', 0, 0, 1, 1, 1, 1, 0, 0"
+                             "INSERT INTO runs SELECT id, 'run_' || id, id, '', '', 'ok', 0, 0, 1, 1, 1, 1, 0, 0, ''"
                              " FROM conversations;"
                              "INSERT INTO run_details SELECT id, zeroblob(2000), zeroblob(8000) FROM runs");
         while ((count = store_conversation_idle(f->store, 100000, idle, AT_ONCE)) > 0) {
