@@ -61,10 +61,11 @@ def test_names_that_are_refused(agents, name):
 @pytest.mark.parametrize("image, words", [("/etc/passwd", "docker://"), ("file:///etc", "docker://"),
                                           ("docker://", "docker://"),
                                           ("docker://registry.example/shop:1", "allows none")])
-def test_images_are_refused(agents, image, words):
-    response = agents.put("shop", {"image": image})
+def test_images_are_refused(service, image, words):
+    """By the real service, which would fetch them."""
+    response = service.request("PUT", "/v1/agents/of-no-image", {"image": image})
     assert response.status == 400 and response.error["param"] == "image" and words in response.error["message"]
-    assert agents.ask("GET", "/shop").status == 404
+    assert service.get("/v1/agents/of-no-image").status == 404
 
 
 @pytest.mark.parametrize("body, param", [

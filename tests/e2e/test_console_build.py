@@ -132,9 +132,9 @@ def test_it_says_what_is_missing(tmp_path, version, message):
 
 
 def test_unknown_kinds_of_files_stop_it(build):
-    build.write("bin/npm", (NPM + "touch dist/assets/main.exe\n").encode())
+    build.write("bin/npm", (NPM + "touch assets/main.exe\n").encode())
     done = build.run()
-    assert done.returncode == 1 and "dist/assets/main.exe" in done.stderr
+    assert done.returncode == 1 and "assets/main.exe" in done.stderr
 
 
 def test_a_failure_of_npm_stops_it(build):
