@@ -135,8 +135,8 @@ def test_runs_are_listed_oldest_first(mine):
     assert ids(runs, "run_id") == run_ids
     first = runs[0]
     assert re.fullmatch(TIME, first.pop("started_at")) and first.pop("sandbox_id").startswith("sbx_")
-    assert first == {"run_id": run_ids[0], "conversation_id": "talk", "agent": None, "outcome": "error", "exit_code": 3,
-                     "stateful": False, "result_count": 0, "file_count": 0,
+    assert first == {"run_id": run_ids[0], "conversation_id": "talk", "agent": None, "tool": None,
+                     "outcome": "error", "exit_code": 3, "stateful": False, "result_count": 0, "file_count": 0,
                      "usage": {"wall_ms": 1.5, "cpu_ms": 1.25, "max_memory_bytes": 4096}}
     assert runs[1]["file_count"] == 1
     assert "xxx" not in mine.get("/conversations/talk/runs").body.decode()
