@@ -7,6 +7,7 @@
 #include "api/console_headers.h"
 #include "api/file_headers.h"
 #include "api/http.h"
+#include "base/cleanup.h"
 
 #define ETAG_BYTES 80
 /* A new version of the service is a new page, which names its files anew. */
@@ -18,14 +19,21 @@ static const char permissions_policy[] =
         "microphone=(), midi=(), payment=(), usb=()";
 
 /* nosniff and Cache-Control: no-store are there anyway. */
-const struct asset_header asset_page_headers[] = {
+static const struct {
+        const char *name, *value;
+} page_headers[] = {
         {"Permissions-Policy", permissions_policy},
         {"Referrer-Policy", "no-referrer"},
         {"Cross-Origin-Opener-Policy", "same-origin"},
         {"Cross-Origin-Resource-Policy", "same-origin"},
         {"X-Frame-Options", "DENY"}, /* for browsers that do not know frame-ancestors */
-        {NULL, NULL},
 };
+
+void asset_add_page_headers(struct http_request *request, const char *content_policy) {
+        http_reply_header(request, "Content-Security-Policy", content_policy);
+        for (size_t i = 0; i < ARRAY_SIZE(page_headers); i++)
+                http_reply_header(request, page_headers[i].name, page_headers[i].value);
+}
 
 const struct asset *asset_find(const struct asset *table, const char *path) {
         for (const struct asset *asset = table; asset->path; asset++)

@@ -29,9 +29,5 @@ bool asset_path_has_dots(const char *path);
 /* Answers with its content, compressed if the client takes that, or with 304. */
 void asset_reply(struct http_request *request, const struct asset *asset);
 
-struct asset_header {
-        const char *name, *value;
-};
-
-/* The headers that keep a page of ours to itself, beside its Content-Security-Policy. Ends with a name that is NULL. */
-extern const struct asset_header asset_page_headers[];
+/* The headers that keep a page of ours to itself, with this Content-Security-Policy; at most nine. */
+void asset_add_page_headers(struct http_request *request, const char *content_policy);

@@ -27,9 +27,7 @@ bool console_owns(const char *path) {
 }
 
 void console_add_headers(struct http_request *request) {
-        http_reply_header(request, "Content-Security-Policy", content_policy);
-        for (const struct asset_header *header = asset_page_headers; header->name; header++)
-                http_reply_header(request, header->name, header->value);
+        asset_add_page_headers(request, content_policy);
 }
 
 /* ---- what is where */

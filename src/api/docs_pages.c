@@ -25,17 +25,11 @@ const struct asset *docs_find(const char *path) {
         return NULL;
 }
 
-static void add_headers(struct http_request *request) {
-        http_reply_header(request, "Content-Security-Policy", content_policy);
-        for (const struct asset_header *header = asset_page_headers; header->name; header++)
-                http_reply_header(request, header->name, header->value);
-}
-
 void docs_handle_page(struct api *api, struct http_request *request) {
         const struct asset *asset = docs_find(request->params[0]);
         (void)api;
         if (asset) {
-                add_headers(request);
+                asset_add_page_headers(request, content_policy);
                 asset_reply(request, asset);
         } else {
                 http_reply_error(request, HTTP_NOT_FOUND, NULL, "The documentation has no such page: begin at /docs/.");

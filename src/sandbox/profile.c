@@ -12,6 +12,12 @@ static const char *const call_arguments[] = {"/.sandbox/python", "-I", "-B", "/o
 static const char *const import_arguments[] = {"/opt/sandbox/sandbox-import", NULL};
 #define IMPORT_FILE_BYTES (UINT64_C(2) << 40)
 
+/* A call, and discovery, which is one without a network: what both have. */
+#define OF_AN_AGENTS_IMAGE                                                                                             \
+        .room = ROOM_CALL, .memory_bytes = CALL_MEMORY_BYTES, .pids = SANDBOX_PIDS, .cpu_percent = CALL_CPU_PERCENT,   \
+        .own_image = true, .arguments = call_arguments, .file_bytes = 2 * SANDBOX_WORKDIR_BYTES,                       \
+        .landlock = landlock_confine_call, .filter = SECCOMP_CALL, .timeout_max_ms = SPAWN_TIMEOUT_MAX_MS
+
 static const struct profile profiles[] = {
         [SPAWN_PROFILE_SNIPPET] =
                 {
@@ -29,31 +35,13 @@ static const struct profile profiles[] = {
                 },
         [SPAWN_PROFILE_CALL] =
                 {
-                        .room = ROOM_CALL,
-                        .memory_bytes = CALL_MEMORY_BYTES,
-                        .pids = SANDBOX_PIDS,
-                        .cpu_percent = CALL_CPU_PERCENT,
+                        OF_AN_AGENTS_IMAGE,
                         .network = true,
-                        .own_image = true,
-                        .arguments = call_arguments,
-                        .file_bytes = 2 * SANDBOX_WORKDIR_BYTES,
-                        .landlock = landlock_confine_call,
-                        .filter = SECCOMP_CALL,
-                        .timeout_max_ms = SPAWN_TIMEOUT_MAX_MS,
                         .ready_fds = SPAWN_READY_FDS,
                 },
         [SPAWN_PROFILE_DISCOVERY] =
                 {
-                        .room = ROOM_CALL,
-                        .memory_bytes = CALL_MEMORY_BYTES,
-                        .pids = SANDBOX_PIDS,
-                        .cpu_percent = CALL_CPU_PERCENT,
-                        .own_image = true,
-                        .arguments = call_arguments,
-                        .file_bytes = 2 * SANDBOX_WORKDIR_BYTES,
-                        .landlock = landlock_confine_call,
-                        .filter = SECCOMP_CALL,
-                        .timeout_max_ms = SPAWN_TIMEOUT_MAX_MS,
+                        OF_AN_AGENTS_IMAGE,
                         .ready_fds = SPAWN_SNIPPET_FDS,
                 },
         [SPAWN_PROFILE_IMPORT] =
