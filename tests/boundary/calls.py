@@ -29,6 +29,8 @@ def outcome(address):
     try:
         with socket.create_connection(address, timeout=5):
             return "accepted"
+    except ConnectionResetError:  # accepted as well, and ended before connect() had looked
+        return "accepted"
     except OSError as problem:
         return errno.errorcode.get(problem.errno, str(problem))
 
