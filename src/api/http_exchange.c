@@ -1,35 +1,29 @@
 /*
  * The way of a request from libmicrohttpd to its handler and back; see http.h and http_exchange.h.
  *
- * What can be told before the body is read (route, key, size) is told then. The body is kept whole, in memory that all
+ * What can be told before the body is read (http_admission.c) is told then. The body is kept whole, in memory that all
  * requests share a bound of, or of one route in a file.
  */
 #include "api/http_exchange.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "api/api.h"
-#include "api/auth.h"
-#include "api/console_assets.h"
-#include "api/datadir.h"
 #include "api/http_front.h"
 #include "api/metrics.h"
 #include "api/routes.h"
 #include "base/cleanup.h"
-#include "base/config.h"
 #include "base/log.h"
 #include "base/loop.h"
-#include "store/key.h"
 
 /* ---- life */
 
-static void count_body(struct http_exchange *exchange, size_t size) {
+void exchange_count_body(struct http_exchange *exchange, size_t size) {
         struct http_server *server = exchange->server;
         server->body_bytes += size - exchange->body_size;
         exchange->body_size = size;
@@ -39,12 +33,12 @@ static void count_body(struct http_exchange *exchange, size_t size) {
 void http_release_body(struct http_request *request) {
         struct http_exchange *exchange = exchange_of(request);
         free(TAKE_PTR(exchange->body));
-        count_body(exchange, 0);
+        exchange_count_body(exchange, 0);
         request->body = "";
         request->body_length = 0;
 }
 
-static void exchange_free(struct http_exchange *exchange) {
+void exchange_deinit(struct http_exchange *exchange) {
         http_release_body(&exchange->request);
         close_fd(&exchange->request.body_fd);
         exchange->server->uploads -= exchange->is_upload;
@@ -55,6 +49,10 @@ static void exchange_free(struct http_exchange *exchange) {
         stream_deinit(&exchange->stream);
         free(exchange->target);
         free(exchange->params);
+}
+
+static void exchange_free(struct http_exchange *exchange) {
+        exchange_deinit(exchange);
         free(exchange);
 }
 
@@ -78,10 +76,7 @@ void exchange_resume(struct http_exchange *exchange) {
 void exchange_end(struct http_exchange *exchange) {
         assert(!exchange->ended);
         exchange->ended = true;
-        if (exchange->connection)
-                exchange_resume(exchange);
-        else
-                exchange_free(exchange);
+        exchange->outlet->wake(exchange);
 }
 
 void exchange_tell_gone(struct http_exchange *exchange) {
@@ -92,12 +87,43 @@ void exchange_tell_gone(struct http_exchange *exchange) {
                 exchange->on_gone.call(&exchange->request, exchange->on_gone.data);
 }
 
+/* ---- the wire */
+
+static const char *wire_query(const struct http_exchange *exchange, const char *name) {
+        const char *value = NULL;
+        size_t length;
+        if (!exchange->connection || MHD_lookup_connection_value_n(exchange->connection, MHD_GET_ARGUMENT_KIND, name,
+                                                                   strlen(name), &value, &length) != MHD_YES)
+                return NULL;
+        return value ? value : "";
+}
+
+static const char *wire_header(const struct http_exchange *exchange, const char *name) {
+        return exchange->connection ? MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name) : NULL;
+}
+
+static void wire_wake(struct http_exchange *exchange) {
+        if (exchange->connection)
+                exchange_resume(exchange);
+        else if (exchange->ended)
+                exchange_free(exchange);
+}
+
+static const struct exchange_outlet wire = {
+        .query = wire_query,
+        .header = wire_header,
+        .reply = wire_reply,
+        .begin = wire_begin,
+        .wake = wire_wake,
+};
+
 static struct http_exchange *exchange_new(struct http_channel *channel, struct MHD_Connection *connection,
                                           const char *method) {
         const struct front_head *head = front_connection_head(channel->front_connection);
         struct http_exchange *exchange = calloc(1, sizeof(*exchange));
         if (!exchange)
                 return NULL;
+        exchange->outlet = &wire;
         exchange->server = channel->server;
         exchange->target = strdup(head->target);
         exchange->params = malloc(strlen(head->target) + 1);
@@ -124,18 +150,13 @@ static struct http_exchange *exchange_new(struct http_channel *channel, struct M
 }
 
 const char *http_query(const struct http_request *request, const char *name) {
-        struct http_exchange *exchange = exchange_of(request);
-        const char *value = NULL;
-        size_t length;
-        if (!exchange->connection || MHD_lookup_connection_value_n(exchange->connection, MHD_GET_ARGUMENT_KIND, name,
-                                                                   strlen(name), &value, &length) != MHD_YES)
-                return NULL;
-        return value ? value : "";
+        const struct http_exchange *exchange = exchange_of(request);
+        return exchange->outlet->query(exchange, name);
 }
 
 const char *http_header(const struct http_request *request, const char *name) {
-        struct http_exchange *exchange = exchange_of(request);
-        return exchange->connection ? MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name) : NULL;
+        const struct http_exchange *exchange = exchange_of(request);
+        return exchange->outlet->header(exchange, name);
 }
 
 void http_on_disconnect(struct http_request *request, http_notice_fn call, void *data) {
@@ -144,84 +165,6 @@ void http_on_disconnect(struct http_request *request, http_notice_fn call, void 
 
 bool http_is_gone(const struct http_request *request) {
         return exchange_of(request)->gone;
-}
-
-/* ---- admission: everything that can be told before the body is read */
-
-static bool admit_route(struct http_exchange *exchange) {
-        struct http_request *request = &exchange->request;
-        char allow[ROUTE_ALLOW_BYTES];
-        switch (route_find(request->method, request->path, &request->route, exchange->params, request->params, allow)) {
-        case ROUTE_FOUND:
-                return true;
-        case ROUTE_UNKNOWN:
-                http_reply_error(request, HTTP_NOT_FOUND, NULL, "There is no such path.");
-                return false;
-        case ROUTE_WRONG_METHOD:
-                http_reply_header(request, "Allow", allow);
-                http_reply_error(request, HTTP_METHOD_NOT_ALLOWED, NULL, "This path allows only: %s.", allow);
-                return false;
-        }
-        return false;
-}
-
-static bool admit_body(struct http_exchange *exchange, const struct front_head *head) {
-        struct http_request *request = &exchange->request;
-        const struct config *config = exchange->server->api->config;
-        bool is_image = request->route->body_max == ROUTE_BODY_IMAGE;
-        uint64_t limit = (uint64_t)(is_image ? config->image_max_bytes : config->body_max_bytes);
-        exchange->body_max = request->route->body_max < limit ? request->route->body_max : limit;
-        if (!head->has_body || head->content_length <= exchange->body_max)
-                return true;
-        if (exchange->body_max == ROUTE_BODY_NONE)
-                http_reply_error(request, HTTP_TOO_LARGE, NULL, "This endpoint takes no body.");
-        else
-                http_reply_error(request, HTTP_TOO_LARGE, NULL,
-                                 "The body has %llu bytes; at most %llu are allowed here%s.",
-                                 (unsigned long long)head->content_length, (unsigned long long)exchange->body_max,
-                                 is_image                      ? " (SANDBOX_IMAGE_MAX_BYTES)"
-                                 : exchange->body_max == limit ? " (SANDBOX_BODY_MAX_BYTES)"
-                                                               : "");
-        return false;
-}
-
-/* A large body goes to the disk as it comes, in a file without a name: it is gone with its descriptor. */
-static bool admit_upload(struct http_exchange *exchange) {
-        struct http_request *request = &exchange->request;
-        struct http_server *server = exchange->server;
-        if (request->route->body_max != ROUTE_BODY_IMAGE)
-                return true;
-        if (server->uploads == UPLOADS_MAX) {
-                http_reply_header(request, "Retry-After", "30");
-                http_reply_error(request, HTTP_OVERLOADED, NULL,
-                                 "%d images are being sent or unpacked already, which is the most. Try again in 30 s.",
-                                 UPLOADS_MAX);
-                return false;
-        }
-        request->body_fd = open(DATADIR_UPLOADS, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-        if (request->body_fd < 0) {
-                log_error("no file can be made for a body", "error", log_errno(-errno));
-                http_reply_error(request, HTTP_INTERNAL, NULL,
-                                 "The service cannot write the image to its data folder; its log says why.");
-                return false;
-        }
-        exchange->is_upload = true;
-        server->uploads++;
-        front_allow_time(exchange->channel->front_connection, (uint64_t)server->api->config->image_timeout_s);
-        return true;
-}
-
-static void admit(struct http_exchange *exchange, const struct front_head *head) {
-        const char *query = strchr(head->target, '?');
-        if (console_owns(exchange->request.path))
-                console_add_headers(&exchange->request); /* to every answer, refusals too */
-        if (query && strstr(query, KEY_PREFIX))
-                http_reply_error(&exchange->request, HTTP_INVALID_REQUEST, NULL,
-                                 "A key must never stand in an address, where logs keep it: send it in the header "
-                                 "\"Authorization: Bearer KEY\", and replace this one.");
-        else if (admit_route(exchange) &&
-                 auth_admit(exchange->server->api->auth, &exchange->request, exchange->request.route->scope))
-                (void)(admit_body(exchange, head) && admit_upload(exchange));
 }
 
 /* ---- the body */
@@ -240,7 +183,7 @@ static bool grow_body(struct http_exchange *exchange, size_t needed) {
         if (!body)
                 return false;
         exchange->body = body;
-        count_body(exchange, size);
+        exchange_count_body(exchange, size);
         return true;
 }
 
@@ -324,7 +267,7 @@ static enum MHD_Result begin(struct http_channel *channel, struct MHD_Connection
         if (!exchange)
                 return MHD_NO;
         *context = exchange;
-        admit(exchange, head);
+        exchange_admit(exchange, head);
         /* A refusal now, instead of after the body, spares reading it; libmicrohttpd then closes the connection. */
         return exchange->response && head->has_body ? answer(exchange) : MHD_YES;
 }

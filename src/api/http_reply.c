@@ -53,54 +53,7 @@ void exchange_set_response(struct http_exchange *exchange, unsigned status, stru
         exchange->response = response;
 }
 
-void http_reply_header(struct http_request *request, const char *name, const char *value) {
-        struct http_exchange *exchange = exchange_of(request);
-        assert(!exchange->response && exchange->header_count < REPLY_HEADERS_MAX);
-        char *copy = strdup(value);
-        if (!copy)
-                return;
-        exchange->headers[exchange->header_count].name = name;
-        exchange->headers[exchange->header_count++].value = copy;
-}
-
-void http_reply_take(struct http_request *request, unsigned status, const char *content_type, char *bytes,
-                     size_t length) {
-        struct http_exchange *exchange = exchange_of(request);
-        struct MHD_Response *response = NULL;
-        assert(!exchange->ended && !exchange->response);
-        if (bytes)
-                response = MHD_create_response_from_buffer(length, bytes, MHD_RESPMEM_MUST_FREE);
-        if (bytes && !response)
-                free(bytes);
-        exchange_set_response(exchange, status, response, content_type);
-        exchange_end(exchange);
-}
-
-void http_reply_static(struct http_request *request, unsigned status, const char *content_type, const void *bytes,
-                       size_t length) {
-        struct http_exchange *exchange = exchange_of(request);
-        void *borrowed = (void *)(uintptr_t)bytes;
-        assert(!exchange->ended && !exchange->response);
-        exchange_set_response(exchange, status,
-                              MHD_create_response_from_buffer(length, borrowed, MHD_RESPMEM_PERSISTENT), content_type);
-        exchange_end(exchange);
-}
-
-void http_reply_bytes(struct http_request *request, unsigned status, const char *content_type, const void *bytes,
-                      size_t length) {
-        char *copy = malloc(length + 1);
-        if (copy)
-                memcpy(copy, bytes, length);
-        http_reply_take(request, status, content_type, copy, length);
-}
-
-void http_reply_json(struct http_request *request, unsigned status, json_t *body) {
-        char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-        json_decref(body);
-        http_reply_take(request, status, "application/json", text, text ? strlen(text) : 0);
-}
-
-/* ---- files */
+/* ---- the wire: responses of libmicrohttpd */
 
 struct file_part {
         int fd;
@@ -123,31 +76,93 @@ static void free_part(void *data) {
         free(part);
 }
 
-void http_reply_file(struct http_request *request, unsigned status, const char *content_type, int fd, uint64_t offset,
-                     uint64_t length) {
-        struct http_exchange *exchange = exchange_of(request);
-        struct file_part *part = malloc(sizeof(*part));
+static struct MHD_Response *file_response(const struct reply_content *content) {
         struct MHD_Response *response = NULL;
-        assert(!exchange->ended && !exchange->response);
+        struct file_part *part = malloc(sizeof(*part));
         if (part) {
-                *part = (struct file_part){.fd = fd, .offset = offset, .length = length};
-                response = MHD_create_response_from_callback(length, FILE_BLOCK_BYTES, read_part, part, free_part);
+                *part = (struct file_part){.fd = content->fd, .offset = content->offset, .length = content->length};
+                response = MHD_create_response_from_callback(content->length, FILE_BLOCK_BYTES, read_part, part,
+                                                             free_part);
         }
         if (!response) {
-                close(fd);
+                close(content->fd);
                 free(part);
         }
-        exchange_set_response(exchange, status, response, content_type);
+        return response;
+}
+
+static struct MHD_Response *bytes_response(const struct reply_content *content) {
+        bool taken = content->kind == CONTENT_TAKEN;
+        struct MHD_Response *response = NULL;
+        if (content->bytes)
+                response = MHD_create_response_from_buffer(content->length, content->bytes,
+                                                           taken ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+        if (!response && taken)
+                free(content->bytes);
+        return response;
+}
+
+void wire_reply(struct http_exchange *exchange, unsigned status, const char *content_type,
+                const struct reply_content *content) {
+        exchange_set_response(exchange, status,
+                              content->kind == CONTENT_FILE ? file_response(content) : bytes_response(content),
+                              content_type);
+}
+
+/* ---- what handlers call */
+
+static void reply(struct http_request *request, unsigned status, const char *content_type,
+                  const struct reply_content *content) {
+        struct http_exchange *exchange = exchange_of(request);
+        assert(!exchange->ended && !exchange->status);
+        exchange->outlet->reply(exchange, status, content_type, content);
         exchange_end(exchange);
 }
 
-void http_reply_empty(struct http_request *request, unsigned status) {
+void http_reply_header(struct http_request *request, const char *name, const char *value) {
         struct http_exchange *exchange = exchange_of(request);
-        static char nothing[] = "";
-        assert(!exchange->ended && !exchange->response);
-        exchange_set_response(exchange, status, MHD_create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT),
-                              NULL);
-        exchange_end(exchange);
+        assert(!exchange->status && exchange->header_count < REPLY_HEADERS_MAX);
+        char *copy = strdup(value);
+        if (!copy)
+                return;
+        exchange->headers[exchange->header_count].name = name;
+        exchange->headers[exchange->header_count++].value = copy;
+}
+
+void http_reply_take(struct http_request *request, unsigned status, const char *content_type, char *bytes,
+                     size_t length) {
+        reply(request, status, content_type,
+              &(struct reply_content){.kind = CONTENT_TAKEN, .bytes = bytes, .length = length});
+}
+
+void http_reply_static(struct http_request *request, unsigned status, const char *content_type, const void *bytes,
+                       size_t length) {
+        reply(request, status, content_type,
+              &(struct reply_content){.kind = CONTENT_STATIC, .bytes = (char *)(uintptr_t)bytes, .length = length});
+}
+
+void http_reply_bytes(struct http_request *request, unsigned status, const char *content_type, const void *bytes,
+                      size_t length) {
+        char *copy = malloc(length + 1);
+        if (copy)
+                memcpy(copy, bytes, length);
+        http_reply_take(request, status, content_type, copy, length);
+}
+
+void http_reply_json(struct http_request *request, unsigned status, json_t *body) {
+        char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+        json_decref(body);
+        http_reply_take(request, status, "application/json", text, text ? strlen(text) : 0);
+}
+
+void http_reply_file(struct http_request *request, unsigned status, const char *content_type, int fd, uint64_t offset,
+                     uint64_t length) {
+        reply(request, status, content_type,
+              &(struct reply_content){.kind = CONTENT_FILE, .fd = fd, .offset = offset, .length = length});
+}
+
+void http_reply_empty(struct http_request *request, unsigned status) {
+        http_reply_static(request, status, NULL, "", 0);
 }
 
 void http_reply_error(struct http_request *request, enum http_error kind, const char *param, const char *format, ...) {

@@ -15,13 +15,14 @@ void stream_deinit(struct stream *stream) {
 }
 
 size_t http_stream_pending(const struct http_request *request) {
-        const struct stream *stream = &exchange_of(request)->stream;
-        return stream->end - stream->start;
+        const struct http_exchange *exchange = exchange_of(request);
+        size_t kept = exchange->stream.end - exchange->stream.start;
+        return kept + (exchange->outlet->pending ? exchange->outlet->pending(exchange) : 0);
 }
 
-static void tell_drained(struct http_exchange *exchange) {
+void stream_tell_drained(struct http_exchange *exchange) {
         struct stream *stream = &exchange->stream;
-        if (!stream->drain.call || stream->end - stream->start > stream->drain_below)
+        if (!stream->drain.call || http_stream_pending(&exchange->request) > stream->drain_below)
                 return;
         struct notice notice = stream->drain;
         stream->drain.call = NULL;
@@ -45,7 +46,7 @@ static ssize_t read_stream(void *data, uint64_t position, char *buffer, size_t s
                 if (stream->start == stream->end)
                         stream->start = stream->end = 0;
                 if (!exchange->ended)
-                        tell_drained(exchange);
+                        stream_tell_drained(exchange);
                 return (ssize_t)count;
         }
         if (exchange->ended)
@@ -54,15 +55,19 @@ static ssize_t read_stream(void *data, uint64_t position, char *buffer, size_t s
         return 0;
 }
 
-void http_stream_begin(struct http_request *request, const char *content_type) {
-        struct http_exchange *exchange = exchange_of(request);
-        assert(!exchange->ended && !exchange->response);
-        exchange->streaming = true;
+void wire_begin(struct http_exchange *exchange, const char *content_type) {
         exchange_set_response(
                 exchange, 200,
                 MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, read_stream, exchange, NULL),
                 content_type);
         exchange_resume(exchange);
+}
+
+void http_stream_begin(struct http_request *request, const char *content_type) {
+        struct http_exchange *exchange = exchange_of(request);
+        assert(!exchange->ended && !exchange->status);
+        exchange->streaming = true;
+        exchange->outlet->begin(exchange, content_type);
 }
 
 static bool make_room(struct stream *stream, size_t length) {
@@ -97,7 +102,7 @@ int http_stream_write(struct http_request *request, const void *bytes, size_t le
                 return -ENOBUFS;
         memcpy(stream->bytes + stream->end, bytes, length);
         stream->end += length;
-        exchange_resume(exchange);
+        exchange->outlet->wake(exchange);
         return 0;
 }
 
