@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/hex.h"
+
 #define TOKEN_BYTES 32
 
 struct console_sessions {
@@ -33,15 +35,10 @@ void console_sessions_free(struct console_sessions *sessions) {
 }
 
 static int make_token(char text[CONSOLE_TOKEN_TEXT]) {
-        static const char digits[] = "0123456789abcdef";
         unsigned char random[TOKEN_BYTES];
         if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
                 return -EIO;
-        for (size_t i = 0; i < sizeof(random); i++) {
-                text[2 * i] = digits[random[i] >> 4];
-                text[2 * i + 1] = digits[random[i] & 15];
-        }
-        text[2 * TOKEN_BYTES] = '\0';
+        hex_write(random, sizeof(random), text);
         explicit_bzero(random, sizeof(random));
         return 0;
 }

@@ -9,6 +9,7 @@
 
 #include "api/json.h"
 #include "base/cleanup.h"
+#include "base/hex.h"
 
 static const struct kind {
         unsigned status;
@@ -103,13 +104,8 @@ char *http_error_raw(enum http_error kind, const char *message, size_t *ret_leng
 }
 
 void http_new_id(char id[REQUEST_ID_BYTES + 1]) {
-        static const char digits[] = "0123456789abcdef";
         unsigned char random[REQUEST_ID_BYTES / 2];
         if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
                 abort(); /* cannot fail for so few bytes since Linux 3.17 */
-        for (size_t i = 0; i < sizeof(random); i++) {
-                id[2 * i] = digits[random[i] >> 4];
-                id[2 * i + 1] = digits[random[i] & 15];
-        }
-        id[REQUEST_ID_BYTES] = '\0';
+        hex_write(random, sizeof(random), id);
 }

@@ -10,6 +10,7 @@
 #include <openssl/sha.h>
 
 #include "base/cleanup.h"
+#include "base/hex.h"
 
 #define BEGIN "{\"seq\":"
 #define PREV ",\"prev\":\""
@@ -25,15 +26,10 @@ void audit_place_start(struct audit_place *place) {
 }
 
 static bool hash_of(const char *bytes, size_t length, char text[AUDIT_HASH_DIGITS + 1]) {
-        static const char digits[] = "0123456789abcdef";
         unsigned char hash[SHA256_DIGEST_LENGTH];
         if (!SHA256((const unsigned char *)bytes, length, hash))
                 return false;
-        for (size_t i = 0; i < sizeof(hash); i++) {
-                text[2 * i] = digits[hash[i] >> 4];
-                text[2 * i + 1] = digits[hash[i] & 15];
-        }
-        text[AUDIT_HASH_DIGITS] = '\0';
+        hex_write(hash, sizeof(hash), text);
         return true;
 }
 

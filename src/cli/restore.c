@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/config.h"
+#include "base/hex.h"
 #include "cli/backup.h"
 
 #define PIECE_BYTES 65536
@@ -82,10 +83,9 @@ static int make_folders(struct restoring *restoring, const char *path) {
 static int check_hash(struct restoring *restoring, EVP_MD_CTX *hash, const char *name) {
         unsigned char bytes[EVP_MAX_MD_SIZE];
         unsigned length = 0;
-        char text[65];
+        char text[HEX_TEXT_BYTES(EVP_MAX_MD_SIZE)];
         EVP_DigestFinal_ex(hash, bytes, &length);
-        for (unsigned i = 0; i < length && i < 32; i++)
-                snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+        hex_write(bytes, length, text);
         if (length == 32 && (!is_content(name) || strcmp(text, name + 9) == 0))
                 return 0;
         return err_set(restoring->e, -EBADMSG, "the archive is damaged: %s has another content than its name says",

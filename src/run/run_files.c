@@ -12,6 +12,7 @@
 #include "run/media_type.h"
 #include "run/text.h"
 #include "base/cleanup.h"
+#include "base/hex.h"
 
 #define SHA256_BYTES 32
 
@@ -141,8 +142,7 @@ int run_file_hash(struct run_file *file) {
         unsigned char digest[SHA256_BYTES];
         if (EVP_Digest(file->bytes, (size_t)file->size, digest, NULL, EVP_sha256(), NULL) != 1)
                 return -ENOMEM;
-        for (size_t i = 0; i < sizeof(digest); i++)
-                snprintf(file->sha256 + 2 * i, 3, "%02x", digest[i]);
+        hex_write(digest, sizeof(digest), file->sha256);
         return 0;
 }
 

@@ -8,22 +8,17 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/hex.h"
+
 #define RANDOM_BYTES 32
 #define HINT_CHARACTERS 9 /* the prefix and 20 bits: says which key, helps nobody to guess it */
 
 int key_generate(char text[KEY_TEXT_BYTES]) {
-        static const char digits[] = "0123456789abcdef";
         unsigned char random[RANDOM_BYTES];
-        char *to = text + strlen(KEY_PREFIX);
-
         if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
                 return -EIO;
         memcpy(text, KEY_PREFIX, strlen(KEY_PREFIX));
-        for (size_t i = 0; i < sizeof(random); i++) {
-                *to++ = digits[random[i] >> 4];
-                *to++ = digits[random[i] & 15];
-        }
-        *to = '\0';
+        hex_write(random, sizeof(random), text + strlen(KEY_PREFIX));
         explicit_bzero(random, sizeof(random));
         return 0;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hex.h"
 #include "store/conversations.h"
 #include "store/store_private.h"
 
@@ -124,8 +125,7 @@ static int name_content(struct store_file *file, const void *bytes) {
         unsigned char digest[SHA256_DIGEST_LENGTH];
         if (!SHA256(bytes, (size_t)file->size, digest))
                 return -ENOMEM;
-        for (size_t i = 0; i < sizeof(digest); i++)
-                snprintf(file->sha256 + 2 * i, 3, "%02x", digest[i]);
+        hex_write(digest, sizeof(digest), file->sha256);
         return 0;
 }
 
