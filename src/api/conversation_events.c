@@ -9,6 +9,7 @@
 #include "api/api.h"
 #include "api/auth.h"
 #include "api/conversations.h"
+#include "api/event_stream.h"
 #include "api/http.h"
 #include "api/paging.h"
 #include "api/runs.h"
@@ -17,7 +18,6 @@
 #include "base/loop.h"
 #include "store/conversations.h"
 
-#define KEEP_ALIVE_NS (15 * NS_PER_S)
 #define PENDING_MAX (size_t)(256 << 10) /* unread by a listener: hundreds of events */
 #define MISSED_MAX 200                  /* runs that one who comes back is told of */
 #define ADDRESS_BYTES 64
@@ -99,12 +99,12 @@ static void on_keep_alive(void *data) {
         for (struct listener *listener = events->listeners, *next; listener; listener = next) {
                 next = listener->next;
                 if (auth_still_admits(events->api->auth, &listener->request->auth))
-                        send(listener, ": keep-alive\n\n");
+                        send(listener, EVENT_STREAM_COMMENT);
                 else /* its key was revoked, or it signed out */
                         http_stream_end(forget(listener));
         }
         if (events->listeners)
-                loop_add_timer(events->api->loop, KEEP_ALIVE_NS, on_keep_alive, events, &events->keep_alive);
+                loop_add_timer(events->api->loop, EVENT_STREAM_PAUSE_NS, on_keep_alive, events, &events->keep_alive);
 }
 
 /* ---- events */
@@ -230,7 +230,7 @@ static struct listener *listener_new(struct conversation_events *events, struct 
         listener->next = events->listeners;
         events->listeners = listener;
         if (!events->keep_alive)
-                loop_add_timer(events->api->loop, KEEP_ALIVE_NS, on_keep_alive, events, &events->keep_alive);
+                loop_add_timer(events->api->loop, EVENT_STREAM_PAUSE_NS, on_keep_alive, events, &events->keep_alive);
         return listener;
 }
 
@@ -248,9 +248,8 @@ static struct listener *listen_to(struct conversation_events *events, struct htt
                 http_reply_error(request, HTTP_OVERLOADED, NULL, "The service has no memory left for this request.");
                 return NULL;
         }
-        http_reply_header(request, "X-Accel-Buffering", "no");
         http_on_disconnect(request, on_gone, listener);
-        http_stream_begin(request, "text/event-stream");
+        event_stream_head(request);
         return send(listener, ": listening\n\n") ? listener : NULL;
 }
 

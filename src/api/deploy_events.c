@@ -7,38 +7,19 @@
 
 #include "base/cleanup.h"
 
-#define KEEP_ALIVE_NS (15 * NS_PER_S)
-
-static void set_keep_alive(struct deploy_events *events);
-
-static void on_keep_alive(void *data) {
-        static const char comment[] = ": keep-alive\n\n";
-        struct deploy_events *events = data;
-        events->keep_alive = NULL;
-        if (http_stream_pending(events->request) == 0)
-                http_stream_write(events->request, comment, sizeof(comment) - 1);
-        set_keep_alive(events);
-}
-
-static void set_keep_alive(struct deploy_events *events) {
-        loop_add_timer(events->loop, KEEP_ALIVE_NS, on_keep_alive, events, &events->keep_alive);
-}
-
 void deploy_events_init(struct deploy_events *events, struct loop *loop, struct http_request *request, bool wanted) {
         *events = (struct deploy_events){.loop = loop, .request = request, .wanted = wanted};
 }
 
 void deploy_events_deinit(struct deploy_events *events) {
-        loop_remove(events->loop, &events->keep_alive);
+        event_stream_quiet(&events->stream);
 }
 
 static void begin(struct deploy_events *events) {
         if (events->begun)
                 return;
         events->begun = true;
-        http_reply_header(events->request, "X-Accel-Buffering", "no");
-        http_stream_begin(events->request, "text/event-stream");
-        set_keep_alive(events);
+        event_stream_begin(&events->stream, events->loop, events->request);
 }
 
 /* Steals the reference. What the client does not take is left out: there are few of them, and small. */

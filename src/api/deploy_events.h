@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "api/event_stream.h"
 #include "api/http.h"
 #include "base/loop.h"
 
@@ -17,7 +18,7 @@ struct deploy_events {
         struct http_request *request;
         bool wanted; /* else one reply at the end */
         bool begun;
-        struct loop_source *keep_alive;
+        struct event_stream stream;
 };
 
 void deploy_events_init(struct deploy_events *events, struct loop *loop, struct http_request *request, bool wanted);

@@ -8,24 +8,8 @@
 #include "base/cleanup.h"
 #include "run/text.h"
 
-#define KEEP_ALIVE_NS (15 * NS_PER_S)
 #define PENDING_PAUSE (1 << 20)
 #define PENDING_RESUME (256 << 10)
-
-static void set_keep_alive(struct execute_events *events);
-
-static void on_keep_alive(void *data) {
-        static const char comment[] = ": keep-alive\n\n";
-        struct execute_events *events = data;
-        events->keep_alive = NULL;
-        if (http_stream_pending(events->request) == 0)
-                http_stream_write(events->request, comment, sizeof(comment) - 1);
-        set_keep_alive(events);
-}
-
-static void set_keep_alive(struct execute_events *events) {
-        loop_add_timer(events->loop, KEEP_ALIVE_NS, on_keep_alive, events, &events->keep_alive);
-}
 
 /* The head of the reply, and the first event. It waits for the first news: until then an error can have its status. */
 static void begin(struct execute_events *events, const struct run *run) {
@@ -33,9 +17,7 @@ static void begin(struct execute_events *events, const struct run *run) {
         if (events->begun)
                 return;
         events->begun = true;
-        http_reply_header(events->request, "X-Accel-Buffering", "no");
-        http_stream_begin(events->request, "text/event-stream");
-        set_keep_alive(events);
+        event_stream_begin(&events->stream, events->loop, events->request);
 
         json_out_init(&out, 0);
         json_out_text(&out, "event: start\ndata: ");
@@ -74,7 +56,7 @@ void execute_events_init(struct execute_events *events, struct loop *loop, struc
 }
 
 void execute_events_deinit(struct execute_events *events) {
-        loop_remove(events->loop, &events->keep_alive);
+        event_stream_quiet(&events->stream);
         json_out_deinit(&events->last);
 }
 
@@ -144,7 +126,7 @@ static void send_cut_off(struct execute_events *events, struct run *run) {
 }
 
 static void finish(struct execute_events *events) {
-        loop_remove(events->loop, &events->keep_alive);
+        event_stream_quiet(&events->stream);
         http_stream_end(events->request);
         events->ended(events->ended_data);
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "api/event_stream.h"
 #include "base/loop.h"
 #include "run/json_out.h"
 #include "run/run.h"
@@ -23,7 +24,7 @@ struct execute_events {
         struct run *run; /* NULL once it has ended */
         bool begun;      /* the reply's head is out: no error status is possible any more */
         bool paused;
-        struct loop_source *keep_alive;
+        struct event_stream stream;
         struct {
                 char bytes[4]; /* the beginning of a character, whose rest is still to come */
                 size_t length;
