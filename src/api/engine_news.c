@@ -11,6 +11,7 @@
 #include "api/api.h"
 #include "api/engine_private.h"
 #include "api/images.h"
+#include "api/manager.h"
 #include "api/metrics.h"
 #include "api/settings.h"
 #include "base/cleanup.h"
@@ -46,6 +47,7 @@ static void on_ready(void *data, uint64_t request, struct sandbox_id id, const i
         pool_ready(&engine->pool, &sandbox->member, clock_now_ns());
         metrics_add(engine->api->metrics, METRIC_SANDBOXES_CREATED, 1);
         engine_pump(engine);
+        manager_look(engine->api->manager);
 }
 
 static void on_failed(void *data, uint64_t request, uint32_t number, int error) {
@@ -97,6 +99,7 @@ static void on_template(void *data, const struct spawn_template_news *news) {
         engine->template = *news;
         pool_set_open(&engine->pool, news->state == SPAWN_TEMPLATE_SERVING);
         engine_pump(engine);
+        manager_look(engine->api->manager);
 }
 
 static void on_image(void *data, struct sandbox_id image, uint64_t bytes) {
@@ -108,6 +111,7 @@ static void on_settings(void *data, uint32_t max_sandboxes, int fd) {
         struct engine *engine = data;
         engine->sandboxes_max = max_sandboxes;
         settings_take(engine->api, fd);
+        manager_look(engine->api->manager); /* a pool of 0 needs no proof */
 }
 
 static void on_lost(void *data, const char *why) {

@@ -16,13 +16,13 @@
 #include "base/loop.h"
 
 #define NS_PER_US UINT64_C(1000)
-#define READY_POLL_NS (20 * NS_PER_MS) /* while the template warms up, which takes seconds */
-#define WATCHDOG_SHARE 2               /* it hears twice as often as it wants to, as sd_watchdog_enabled(3) advises */
+#define WATCHDOG_SHARE 2 /* it hears twice as often as it wants to, as sd_watchdog_enabled(3) advises */
 
 struct manager {
         struct api *api;
         struct manager_link link;
-        struct loop_source *timer;
+        bool said_ready;
+        struct loop_source *timer; /* of the watchdog */
 };
 
 int manager_connect(struct manager_link *ret, struct err *e) {
@@ -54,26 +54,20 @@ static void say(const struct manager *manager, const char *text) {
                 log_warning("the service manager does not listen", "error", log_errno(-errno));
 }
 
-static void call_later(struct manager *manager, uint64_t delay_ns, loop_timer_fn call) {
-        if (loop_add_timer(manager->api->loop, delay_ns, call, manager, &manager->timer) < 0)
+static void on_watchdog(void *data) {
+        struct manager *manager = data;
+        uint64_t pause_ns = manager->link.watchdog_ns / WATCHDOG_SHARE;
+        manager->timer = NULL;
+        say(manager, "WATCHDOG=1");
+        if (loop_add_timer(manager->api->loop, pause_ns, on_watchdog, manager, &manager->timer) < 0)
                 log_error("the service manager will hear no more: there is no memory for a timer");
 }
 
-static void on_watchdog(void *data) {
-        struct manager *manager = data;
-        manager->timer = NULL;
-        say(manager, "WATCHDOG=1");
-        call_later(manager, manager->link.watchdog_ns / WATCHDOG_SHARE, on_watchdog);
-}
-
 /* Ready is who would be told so at /readyz. The watchdog's clock does not run before. */
-static void on_poll(void *data) {
-        struct manager *manager = data;
-        manager->timer = NULL;
-        if (!engine_is_ready(manager->api->engine)) {
-                call_later(manager, READY_POLL_NS, on_poll);
+void manager_look(struct manager *manager) {
+        if (!manager || manager->said_ready || !engine_is_ready(manager->api->engine))
                 return;
-        }
+        manager->said_ready = true;
         say(manager, "READY=1");
         if (manager->link.watchdog_ns > 0)
                 on_watchdog(manager);
@@ -88,7 +82,6 @@ int manager_new(struct api *api, struct manager_link *link, struct manager **ret
                 return -ENOMEM;
         *manager = (struct manager){.api = api, .link = *link};
         link->fd = -1;
-        call_later(manager, 0, on_poll);
         *ret = manager;
         return 0;
 }

@@ -23,8 +23,10 @@ struct manager_link {
 /* 0 or a negative errno: an address was given that cannot be reached. */
 int manager_connect(struct manager_link *ret, struct err *e);
 
-/* Tells it from the loop; `link` is taken over. 0 or a negative errno. */
+/* Before there can be news of the engine; `link` is taken over. 0 or a negative errno. */
 int manager_new(struct api *api, struct manager_link *link, struct manager **ret);
 void manager_free(struct manager *manager);
+/* There is news of the engine: says that the service is ready, the first time that it is. NULL-safe. */
+void manager_look(struct manager *manager);
 /* NULL-safe. */
 void manager_say_stopping(struct manager *manager);
