@@ -239,10 +239,13 @@ static void take_new(struct deploy *deploy, const struct run *run) {
 
 static void fail_import(struct deploy *deploy, const struct run *run) {
         CLEANUP_FREE char *message = NULL;
+        char reason[DEPLOY_REASON_BYTES];
         struct call_error error;
         judge(run, &run->call_end.image, &error);
+        deploy_network_reason(&run->egress.records, reason);
         bool too_large = strcmp(error.type, "too_large") == 0 || strcmp(error.type, "too_many_files") == 0;
-        int r = asprintf(&message, "The image cannot be taken: %.3000s", error.message ? error.message : error.type);
+        int r = asprintf(&message, "The image cannot be taken: %.3000s%s%s", error.message ? error.message : error.type,
+                         *reason ? ". " : "", reason);
         fail(deploy, too_large ? HTTP_TOO_LARGE : HTTP_INVALID_REQUEST, r < 0 ? "The image cannot be taken." : message,
              NULL);
         if (r < 0)

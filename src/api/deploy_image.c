@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "api/agent_tools.h"
 #include "api/call_env.h"
 #include "api/json.h"
 #include "base/cleanup.h"
 #include "base/config.h"
+#include "import/reference.h"
 
 #if defined(__x86_64__)
 #define ARCH "amd64"
@@ -26,57 +26,22 @@
 #define WORKING_DIR_MAX 1024
 #define PROGRESS_TEXT_MAX 500
 #define PYTHON_MINOR_MIN 10
-#define SCHEME "docker://"
 #define HEX "0123456789abcdef"
 
 /* ---- references */
 
-/* As container tools read it: the first part is a registry if it looks like a host, else it is docker.io's. */
-static void find_registry(const char *name, char *to, size_t size) {
-        size_t length = strcspn(name, "/");
-        bool is_host = name[length] == '/' && (memchr(name, '.', length) || memchr(name, ':', length) ||
-                                               (length == 9 && memcmp(name, "localhost", 9) == 0));
-        if (is_host)
-                snprintf(to, size, "%.*s", (int)length, name);
-        else
-                snprintf(to, size, "docker.io");
-}
-
-static bool is_allowed(const char *registries, const char *registry) {
-        size_t wanted = strlen(registry);
-        while (*registries) {
-                size_t length = strcspn(registries, ",");
-                const char *name = registries;
-                size_t name_length = length;
-                if (length > 7 && strncmp(name, "http://", 7) == 0) {
-                        name += 7;
-                        name_length -= 7;
-                }
-                if (name_length == wanted && strncasecmp(name, registry, wanted) == 0)
-                        return true;
-                registries += length + (registries[length] == ',');
-        }
-        return false;
-}
-
+/* The import looks again, with the same eyes: what it is told is not what it believes. */
 int deploy_check_reference(const char *reference, const char *registries, struct err *e) {
-        static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_-:@";
-        const char *name = reference + strlen(SCHEME);
-        char registry[256];
-        if (strncmp(reference, SCHEME, strlen(SCHEME)) != 0 || !*name || name[strspn(name, allowed)] ||
-            strspn(name, "./_-:@") > 0)
-                return err_set_field(e, -EINVAL, "image",
-                                     "image must be a reference such as \"docker://registry.example/name:tag\". Send an "
-                                     "image that is on your machine as an archive: platformctl agents deploy NAME "
-                                     "--image oci:FOLDER.");
-        find_registry(name, registry, sizeof(registry));
-        if (!is_allowed(registries, registry))
-                return err_set_field(e, -EINVAL, "image",
-                                     "This service takes no images from the registry \"%s\": the operator allows %s "
-                                     "(SANDBOX_REGISTRIES). Send the image as an archive: platformctl agents deploy NAME "
-                                     "--image oci:FOLDER.",
-                                     registry, *registries ? registries : "none");
-        return 0;
+        char registry[REGISTRY_MAX];
+        bool plain;
+        int r = reference_registry(reference, registry, e);
+        if (r < 0 || reference_allowed(registries, registry, &plain))
+                return r;
+        return err_set_field(e, -EINVAL, "image",
+                             "This service takes no images from the registry \"%s\": the operator allows %s "
+                             "(SANDBOX_REGISTRIES). Send the image as an archive: platformctl agents deploy NAME "
+                             "--image oci:FOLDER.",
+                             registry, *registries ? registries : "none");
 }
 
 /* ---- what they are told */
@@ -126,6 +91,27 @@ json_t *deploy_progress(const char *bytes, size_t length) {
                                 : NULL;
         json_decref(said);
         return shown;
+}
+
+/* Of the connections that it tried, the last that came to nothing. Names of hosts are the import's own words: left out. */
+void deploy_network_reason(const struct rendered_list *records, char ret[DEPLOY_REASON_BYTES]) {
+        ret[0] = '\0';
+        for (size_t i = 0; i < records->count; i++) {
+                const char *address = NULL, *decision = "", *rule = "";
+                int port = 0;
+                json_t *record = json_loadb(records->items[i].json, records->items[i].length, 0, NULL);
+                json_unpack(record, "{s?s, s?i, s?s, s?s}", "address", &address, "port", &port, "decision", &decision,
+                            "rule", &rule);
+                if (strcmp(decision, "refused") == 0)
+                        snprintf(ret, DEPLOY_REASON_BYTES,
+                                 "The service's rules refused it a connection to %s, port %d (%s); the operator can "
+                                 "allow one with SANDBOX_EGRESS_ALLOW.",
+                                 address ? address : "a host", port, rule);
+                else if (strcmp(decision, "failed") == 0)
+                        snprintf(ret, DEPLOY_REASON_BYTES, "Nobody answered at %s, port %d.",
+                                 address ? address : "the host", port);
+                json_decref(record);
+        }
 }
 
 static int refuse(struct err *e, const char *what) {

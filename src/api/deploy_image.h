@@ -11,9 +11,12 @@
 
 #include "base/err.h"
 #include "run/call_end.h"
+#include "run/run_files.h"
 #include "store/images.h"
 
 struct config;
+
+#define DEPLOY_REASON_BYTES 512
 
 /* The registry that "docker://…" names. 0, or -EINVAL with the reason: no such form, or none that the operator allows. */
 int deploy_check_reference(const char *reference, const char *registries, struct err *e);
@@ -22,6 +25,9 @@ int deploy_check_reference(const char *reference, const char *registries, struct
 char *deploy_import_frame(const struct config *config, const char *source, json_t *known);
 /* What a discovery is told. */
 char *deploy_discovery_frame(const struct config *config, const struct store_image *image);
+
+/* What kept an import from the network, as a sentence of its own; "" if nothing did. */
+void deploy_network_reason(const struct rendered_list *records, char ret[DEPLOY_REASON_BYTES]);
 
 /* One of an import's FRAME_PROGRESS, made harmless. A new reference, or NULL if it is no sense. */
 json_t *deploy_progress(const char *bytes, size_t length);

@@ -189,6 +189,7 @@ static int send_request(struct deployment *deployment, const struct deploy_optio
         CLEANUP(http_reply_deinit) struct http_reply reply = {0};
         struct err e = {0};
         call->method = "PUT";
+        call->wants_events = true;
         call->timeout_s = TIMEOUT_S;
         call->on_data = on_data;
         call->user = deployment;

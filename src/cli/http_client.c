@@ -32,7 +32,7 @@ struct transfer {
         struct http_reply *reply;
         size_t size;
         bool stopped, too_large;
-        struct curl_slist *headers; /* of this request, if it has its own */
+        struct curl_slist *headers; /* of this request */
         uint64_t sent;
 };
 
@@ -230,28 +230,34 @@ static size_t on_upload(char *bytes, size_t one, size_t room, void *user) {
         return (size_t)got;
 }
 
-/* The client's headers but for the type. They hold the key: freed with the request, wiped. */
-static int own_headers(struct transfer *transfer) {
-        CLEANUP_FREE char *type = NULL;
-        struct curl_slist *grown;
-        if (asprintf(&type, "Content-Type: %s", transfer->call->upload->type) < 0)
+static int add_own(struct transfer *transfer, const char *line) {
+        struct curl_slist *grown = curl_slist_append(transfer->headers, line);
+        if (!grown)
                 return -ENOMEM;
+        transfer->headers = grown;
+        return 0;
+}
+
+/* The client's headers, but for what this request has otherwise. They hold the key: freed with the request, wiped. */
+static int own_headers(struct transfer *transfer) {
+        const struct http_call *call = transfer->call;
+        CLEANUP_FREE char *type = NULL;
+        if (call->upload && asprintf(&type, "Content-Type: %s", call->upload->type) < 0) {
+                type = NULL;
+                return -ENOMEM;
+        }
         for (const struct curl_slist *line = transfer->client->headers; line; line = line->next) {
                 bool is_type = strncmp(line->data, "Content-Type:", strlen("Content-Type:")) == 0;
-                grown = curl_slist_append(transfer->headers, is_type ? type : line->data);
-                if (!grown)
+                if (add_own(transfer, is_type && type ? type : line->data) < 0)
                         return -ENOMEM;
-                transfer->headers = grown;
         }
-        return 0;
+        return call->wants_events ? add_own(transfer, "Accept: text/event-stream, application/json") : 0;
 }
 
 static bool configure_upload(struct transfer *transfer) {
         CURL *curl = transfer->client->curl;
         curl_off_t length = (curl_off_t)transfer->call->upload->length;
-        return own_headers(transfer) == 0 &&
-               curl_easy_setopt(curl, CURLOPT_HTTPHEADER, transfer->headers) == CURLE_OK &&
-               curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L) == CURLE_OK &&
+        return curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L) == CURLE_OK &&
                curl_easy_setopt(curl, CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10) == CURLE_OK &&
                curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, length) == CURLE_OK &&
                curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_upload) == CURLE_OK &&
@@ -265,12 +271,12 @@ static int configure(struct transfer *transfer, const char *url) {
         double timeout_ms = call->timeout_s * 1000;
         curl_easy_reset(curl);
         client->message[0] = '\0';
-        bool ok = curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK &&
+        bool ok = own_headers(transfer) == 0 && curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK &&
                   curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L) == CURLE_OK && /* ".." may be somebody's name */
                   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
                   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, client->message) == CURLE_OK &&
                   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-                  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, client->headers) == CURLE_OK &&
+                  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, transfer->headers) == CURLE_OK &&
                   curl_easy_setopt(curl, CURLOPT_USERAGENT, "platformctl/" PRODUCT_VERSION) == CURLE_OK &&
                   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS) == CURLE_OK &&
                   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,

@@ -41,6 +41,7 @@ struct http_call {
         const char *body; /* JSON, or NULL */
         size_t body_length;
         const struct http_upload *upload; /* instead of `body`, or NULL */
+        bool wants_events;    /* where the service answers with events only if it is asked to */
         double timeout_s;     /* for all of it */
         http_data_fn on_data; /* NULL: a stream is collected like any other body */
         void *user;

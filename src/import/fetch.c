@@ -83,6 +83,29 @@ static int watch(void *data, struct err *e) {
         return meter.files > import->max_files ? fail_too_many(import, e) : 0;
 }
 
+/* What registries and skopeo say, and what a person makes of it. */
+static const struct {
+        const char *said, *reason;
+} registry_words[] = {
+        {"manifest unknown", "the registry has no such tag; check what follows the colon"},
+        {"name unknown", "the registry has no image of that name"},
+        {"unauthorized", "the registry wants a login, and the service has none: make the image public, or send it as an "
+                         "archive"},
+        {"authentication required", "the registry wants a login, and the service has none: make the image public, or send "
+                                    "it as an archive"},
+        {"Digest did not match", "the registry sent something else than the digest says"},
+        {"blob unknown", "the registry has nothing with that digest"},
+        {"certificate", "the registry's certificate is not one that this host trusts"},
+        {"no such host", "the registry's name is not known"},
+};
+
+static int explain_registry(const char *said, struct err *e) {
+        for (size_t i = 0; i < ARRAY_SIZE(registry_words); i++)
+                if (strstr(said, registry_words[i].said))
+                        return err_set_field(e, IMPORT_FAILED, "fetch", "%s (%s)", registry_words[i].reason, said);
+        return err_set_field(e, IMPORT_FAILED, "fetch", "the image could not be read: %s", said);
+}
+
 static int explain(const struct import *import, const char *said, struct err *e) {
         if (strstr(said, "file too large"))
                 return fail_too_large(import, e);
@@ -95,6 +118,8 @@ static int explain(const struct import *import, const char *said, struct err *e)
         if (strstr(said, "no image found in manifest list") || strstr(said, "no image found in image index"))
                 return err_set_field(e, IMPORT_FAILED, "architecture", "there is no image for linux/%s in it",
                                      import->arch);
+        if (is_remote(import))
+                return explain_registry(said, e);
         return err_set_field(e, IMPORT_FAILED, "fetch", "the image could not be read: %s", said);
 }
 

@@ -28,15 +28,17 @@ static bool names_host(const char *name, size_t length) {
 int reference_registry(const char *reference, char ret_registry[REGISTRY_MAX], struct err *e) {
         if (strncmp(reference, SCHEME, strlen(SCHEME)) != 0)
                 return err_set_field(e, -EINVAL, "image",
-                                     "an image is named as " SCHEME "REGISTRY/NAME:TAG; archives are uploaded, with "
-                                     "'platformctl agents deploy'");
+                                     "An image in a registry is named as " SCHEME "REGISTRY/NAME:TAG. One that is on your "
+                                     "machine is sent as an archive: platformctl agents deploy NAME --image oci:FOLDER.");
         const char *name = reference + strlen(SCHEME);
         if (strlen(reference) > REFERENCE_MAX)
-                return err_set_field(e, -EINVAL, "image", "the reference is longer than %d bytes", REFERENCE_MAX);
-        if (*name == '\0' || *name == '/' || *name == '-' || !is_plain_text(name) || strstr(name, "//"))
+                return err_set_field(e, -EINVAL, "image", "The reference to the image is longer than %d bytes.",
+                                     REFERENCE_MAX);
+        if (!isalnum((unsigned char)*name) || !is_plain_text(name) || strstr(name, "//"))
                 return err_set_field(e, -EINVAL, "image",
-                                     "what follows " SCHEME " is no name of an image: letters, digits and . _ - / : @ "
-                                     "may stand in it");
+                                     "What follows " SCHEME " in image is no name of an image: it begins with a letter "
+                                     "or a digit, and letters, digits and . _ - / : @ may stand in it, as in "
+                                     SCHEME "ghcr.io/acme/agent:1.2.");
         const char *slash = strchr(name, '/');
         size_t length = slash ? (size_t)(slash - name) : 0;
         if (!slash || !names_host(name, length)) {
@@ -44,7 +46,7 @@ int reference_registry(const char *reference, char ret_registry[REGISTRY_MAX], s
                 return 0;
         }
         if (length >= REGISTRY_MAX)
-                return err_set_field(e, -EINVAL, "image", "the name of the registry is longer than %d bytes",
+                return err_set_field(e, -EINVAL, "image", "The name of the registry in image is longer than %d bytes.",
                                      REGISTRY_MAX - 1);
         snprintf(ret_registry, REGISTRY_MAX, "%.*s", (int)length, name);
         return 0;

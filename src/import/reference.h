@@ -1,8 +1,8 @@
 /*
  * References to images in registries ("docker://ghcr.io/acme/agent:1.2"), and the registries that the operator allows.
  *
- * Used by the import, which has the last word; the api process has refused what it would not try. The reference comes
- * from a client, the list from SANDBOX_REGISTRIES. Pure text: nothing is opened, nothing is asked.
+ * Used by the api process, which refuses what it would not try, and by the import, which has the last word. The reference
+ * comes from a client, the list from SANDBOX_REGISTRIES. Pure text: nothing is opened, nothing is asked.
  */
 #pragma once
 

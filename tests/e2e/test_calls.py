@@ -104,13 +104,11 @@ def fetch(host: str, port: int) -> str:
 
     return urllib.request.urlopen(f"http://{host}:{port}/", timeout=5).read().decode()
 '''
-PACKAGE = {f"/usr/local/lib/agent/code_sandbox/{path.name}": path.read_text()
-           for path in (agent_images.Path(__file__).resolve().parents[2] / "python" / "code_sandbox").glob("*.py")}
-ENV = ["PYTHONPATH=/usr/local/lib/agent", "SHOP_CURRENCY=EUR", "SHOP_API_KEY=canary-of-the-image", "SANDBOX_URL=http://x"]
+ENV = ["SHOP_CURRENCY=EUR", "SHOP_API_KEY=canary-of-the-image", "SANDBOX_URL=http://x"]
 
 
 def shop_image(source=SHOP, **more):
-    return agent_images.image({"/app/shop.py": source, **PACKAGE}, env=ENV, **more)
+    return agent_images.agent({"/app/shop.py": source}, env=ENV, **more)
 
 
 def events_of(body):

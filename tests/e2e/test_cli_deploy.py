@@ -88,6 +88,7 @@ def test_a_reference_is_left_to_the_service(fake, cli):
     reference = "docker://ghcr.io/acme/agent:1.2"
     fake.changes["PUT", "/v1/agents/my-agent"] = [lambda handler: handler.stream(*PROGRESS, ("done", DONE))]
     assert cli("agents", "deploy", "my-agent", "--image", reference).code == 0
+    assert "text/event-stream" in fake.headers["Accept"], "else it answers once, at the end"
     assert fake.body == {"image": reference} and fake.headers["Content-Type"] == "application/json"
 
 

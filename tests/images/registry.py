@@ -1,4 +1,4 @@
-"""A registry of images for tests, honest and not: ``registry.py ADDRESS CERTIFICATE IMAGES``.
+"""A registry of images for tests, honest and not: ``registry.py ADDRESS[:PORT] CERTIFICATE IMAGES``.
 
 IMAGES is a folder of OCI layouts, by name. What comes after the last hyphen of a name is how it misbehaves. Runs in the
 network namespace that stands for the internet.
@@ -40,6 +40,8 @@ class Handler(BaseHTTPRequestHandler):
         layout = pathlib.Path(sys.argv[3]) / name[-1]
         if not layout.is_dir():
             return self.answer(404, b'{"errors": [{"code": "NAME_UNKNOWN", "message": "there is no such image"}]}')
+        if kind == "manifests" and reference == "gone":
+            return self.answer(404, b'{"errors": [{"code": "MANIFEST_UNKNOWN", "message": "there is no such tag"}]}')
         if kind == "manifests" and not reference.startswith("sha256:"):
             reference = json.loads((layout / "index.json").read_text())["manifests"][0]["digest"]
         blob = layout / "blobs" / "sha256" / reference.removeprefix("sha256:")
@@ -72,7 +74,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def main():
-    server = ThreadingHTTPServer((sys.argv[1], 443), Handler)
+    address, _, port = sys.argv[1].partition(":")
+    server = ThreadingHTTPServer((address, int(port or 443)), Handler)
     server.daemon_threads = True
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(sys.argv[2])

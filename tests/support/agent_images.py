@@ -12,7 +12,7 @@ LEFT_OUT = {"site-packages", "dist-packages", "share", "test", "idlelib", "tkint
 
 def rootfs():
     image = os.environ.get("SANDBOX_IMAGE")
-    return Path(image).parent / "rootfs" if image else BUILD / "image" / "rootfs"
+    return (Path(image).parent / "rootfs" if image else BUILD / "image" / "rootfs").resolve()
 
 
 def _python():
@@ -26,6 +26,8 @@ def _python():
 
 
 _shared = []
+AUTHORS = Path(__file__).resolve().parents[2] / "python" / "code_sandbox"
+LIBRARIES = "/usr/local/lib/agent"
 
 
 def image(files, **config):
@@ -34,3 +36,9 @@ def image(files, **config):
         _shared.append(_python())
     members = [oci.member(name.lstrip("/"), text.encode()) for name, text in files.items()]
     return oci.Image(_shared[0], oci.layer(*members), **config)
+
+
+def agent(files, *, env=(), **config):
+    """The same, with the package for agent authors."""
+    package = {f"{LIBRARIES}/code_sandbox/{path.name}": path.read_text() for path in AUTHORS.glob("*.py")}
+    return image({**files, **package}, env=[f"PYTHONPATH={LIBRARIES}", *env], **config)

@@ -77,6 +77,9 @@ static void references_name_registries(void **state) {
                 assert_string_equal(e.field, cases[i].good ? "" : "image");
         }
         struct err e = {0};
+        /* A list as operators write it, and what the import would refuse in any case. */
+        assert_int_equal(deploy_check_reference("docker://ghcr.io/x", "docker.io, ghcr.io", &e), 0);
+        assert_int_equal(deploy_check_reference("docker://ghcr.io//x", "docker.io, ghcr.io", &e), -EINVAL);
         assert_int_equal(deploy_check_reference("docker://ghcr.io/x", "", &e), -EINVAL);
         assert_non_null(strstr(e.message, "SANDBOX_REGISTRIES"));
 }

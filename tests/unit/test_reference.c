@@ -39,7 +39,7 @@ static void test_what_is_no_reference(void **state) {
         static const char *const bad[] = {
                 "",          "python",           "oci:/etc",          "docker:/x",      "docker://",
                 "docker:///x", "docker://-x",      "docker://a b",      "docker://a//b",  "docker://a\nb",
-                "docker://a?b", "docker://a/b#c",   "docker://\xc3\xa9/x", "DOCKER://x",
+                "docker://.x", "docker://_x", "docker://:5000/x", "docker://@x", "docker://a?b", "docker://a/b#c",   "docker://\xc3\xa9/x", "DOCKER://x",
         };
         char registry[REGISTRY_MAX], text[1024];
         struct err e = {0};
