@@ -25,7 +25,8 @@
 
 void answer_no_agent(struct http_request *request, const char *name) {
         http_reply_error(request, HTTP_NOT_FOUND, NULL,
-                         "This project has no agent \"%.64s\"; PUT /v1/agents/{name} makes one.", name);
+                         "This project has no agent \"%.64s\"; PUT /v1/agents/{name} makes one, and so does "
+                         "platformctl agents create.", name);
 }
 
 /* ---- what clients see */

@@ -28,8 +28,9 @@ static bool refuse_internal(struct execution *execution) {
 static bool refuse_agent(struct execution *execution) {
         const char *agent = execution->what.agent;
         http_reply_error(execution->request, HTTP_NOT_FOUND, "agent",
-                         "There is no agent \"%s\" in this project. Create it with PUT /v1/agents/%s, or leave `agent` out.",
-                         agent, agent);
+                         "There is no agent \"%s\" in this project. Create it with PUT /v1/agents/%s (platformctl agents create "
+                         "%s), or leave `agent` out.",
+                         agent, agent, agent);
         return false;
 }
 

@@ -181,6 +181,7 @@ const struct command cmd_audit = {
         .description = "The audit log tells who did what. Each of its lines carries the hash of the one\n"
                        "before. Without a command, the last 50 lines are listed. Needs an admin key.\n",
         .examples = "  platformctl audit\n"
+                    "  platformctl audit --json --limit 1000\n"
                     "  platformctl audit verify\n",
         COMMAND_CHILDREN(commands),
         .otherwise = &audit_list,

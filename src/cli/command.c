@@ -112,10 +112,25 @@ static int explain(struct cli *cli, const struct command *command, const char *p
         return explain(cli, child, longer, argc - 1, argv + 1);
 }
 
+/* Options alone, as in `audit --json`, are of the command that is meant where none is named. */
+static bool means_otherwise(const struct command *group, int argc, char **argv) {
+        if (!group->otherwise || argc < 2 || argv[1][0] != '-' || strcmp(argv[1], "--help") == 0 ||
+            strcmp(argv[1], "-h") == 0)
+                return false;
+        for (int i = 1; i < argc; i++)
+                if (strcmp(argv[i], "help") == 0 || command_find(group, argv[i]))
+                        return false;
+        return true;
+}
+
 static int run_group(struct cli *cli, const struct command *group, const char *path, int argc, char **argv) {
         const struct option_group common = {command_common_options, command_common_options_count, cli};
         struct err e = {0};
         char longer[COMMAND_PATH_BYTES];
+        if (means_otherwise(group, argc, argv)) {
+                lengthen(longer, path, group->otherwise->name);
+                return command_run(cli, group->otherwise, longer, argc, argv);
+        }
         int first = options_parse(&common, 1, true, argc, argv, &e);
         if (first < 0)
                 return say_error(cli, EX_USAGE, "%s (%s --help shows what there is)", e.message, path);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -49,6 +50,8 @@ int main(int argc, char **argv) {
         struct cli cli = {.program = &program};
         const struct option_group group = {command_common_options, command_common_options_count, &cli};
         keep_standard_streams();
+        if (argc == 2 && strcmp(argv[1], "--version") == 0) /* as every other program has it */
+                argv[1] = (char *)cmd_version.name;
         setlocale(LC_CTYPE, "");
         signal(SIGPIPE, SIG_IGN); /* a reader that goes away ends a run in order: see write_failed() */
         terminal_init(&cli.out, stdout, false);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -106,10 +107,48 @@ void table_print(const struct table *table, struct cli *cli, bool heading) {
         }
 }
 
+/* The shortest digits that are the same number; jansson writes as many as any number may need. */
+static size_t shorten_real(const char *token, size_t length, char *to) {
+        char text[64];
+        double value = strtod(token, NULL);
+        for (int digits = 15; digits <= 17; digits++) {
+                snprintf(text, sizeof(text) - 2, "%.*g", digits, value);
+                if (strtod(text, NULL) == value)
+                        break;
+        }
+        if (!strpbrk(text, ".e"))
+                strcat(text, ".0");
+        size_t count = strlen(text);
+        if (count >= length)
+                return memmove(to, token, length), length;
+        return memcpy(to, text, count), count;
+}
+
+/* In place: 0.1 was "0.10000000000000001". */
+static void shorten_reals(char *text) {
+        char *to = text;
+        bool in_string = false;
+        for (const char *from = text; *from;) {
+                size_t length = in_string ? 0 : strspn(from, "0123456789+-.eE");
+                if (length > 0 && (*from == '-' || (*from >= '0' && *from <= '9'))) {
+                        bool is_real = strcspn(from, ".eE") < length;
+                        to += is_real ? shorten_real(from, length, to) : (memmove(to, from, length), length);
+                        from += length;
+                        continue;
+                }
+                in_string ^= *from == '"';
+                if (in_string && *from == '\\')
+                        *to++ = *from++;
+                *to++ = *from++;
+        }
+        *to = '\0';
+}
+
 int print_json(struct cli *cli, const json_t *value) {
         CLEANUP_FREE char *text = json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY);
         if (!text)
                 return -ENOMEM;
+        shorten_reals(text);
         int r = terminal_write(&cli->out, text, strlen(text));
         if (r == 0)
                 r = terminal_write(&cli->out, "\n", 1);

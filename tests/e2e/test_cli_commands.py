@@ -47,6 +47,26 @@ def test_status_for_people(cli, fake):
     assert "sessions: none" in text and re.search(r"^  nothing  -$", text, re.M)
 
 
+def test_status_of_sessions_and_times(cli, fake):
+    session = {"project": "default", "conversation_id": "c1", "created_ms": 1796065562778, "idle_s": 0.5}
+    fake.pages["/v1/status"] = (200, {
+        "sessions": {"live": 1, "list": [session]},
+        "activity": {"minutes": [1] * 60, "latency": {"queue_ms": {"p50": 0.065, "p95": None}, "wall_ms": {"p50": 11.13, "p95": 20}}}})
+    text = cli("status").stdout.decode()
+    assert "\nlive sessions\nproject  conversation id  idle\ndefault  c1               0.5 s\n" in text
+    assert "\ntime taken\nof     p50       p95\nqueue  0.065 ms  -\nwall   11.13 ms  20 ms\n" in text, text
+    fake.pages["/v1/status"] = (200, {"sessions": {"live": 0, "list": []}})
+    assert "none" not in cli("status").stdout.decode()
+
+
+def test_numbers_in_json_are_as_short_as_they_can_be(cli, fake):
+    said = {"a": 0.1, "b": 0.065, "c": 0.1 + 0.2, "d": 1.0, "e": -2.5e-9, "f": 1e22, "g": 123456789012345678, "1.10": "0.10 \\\" 1.50"}
+    fake.pages["/v1/status"] = (200, said)
+    text = cli("status", "--json").stdout.decode()
+    assert json.loads(text) == said
+    assert '"a": 0.1,' in text and '"b": 0.065,' in text and '"c": 0.30000000000000004,' in text and '"d": 1.0,' in text
+
+
 def test_status_as_json(cli):
     assert json.loads(cli("status", "--json").stdout) == STATUS
 
@@ -77,8 +97,9 @@ def test_what_the_service_says_cannot_control_the_terminal(cli, fake):
 
 
 def test_version():
-    result = Cli()("version")
-    assert result.code == 0 and re.fullmatch(rb"platformctl \d+\.\d+\.\d+ \(.*\)\n", result.stdout)
+    for word in ("version", "--version"):
+        result = Cli()(word)
+        assert result.code == 0 and re.fullmatch(rb"platformctl \d+\.\d+\.\d+ \(.*\)\n", result.stdout)
 
 
 @pytest.mark.parametrize("command", EVERY)
@@ -90,7 +111,7 @@ def test_help_of_each_command(command):
     assert len(set(texts)) == 1
     assert texts[0].startswith(f"Usage: platformctl {command}")
     assert "Options of every command:" in texts[0]
-    assert command == "version" or f"platformctl {command}" in texts[0].partition("\nExamples:\n")[2]
+    assert f"platformctl {command}" in texts[0].partition("\nExamples:\n")[2]
     assert all(len(line) <= 80 for line in texts[0].splitlines()), "does not fit a terminal of 80 columns"
 
 
