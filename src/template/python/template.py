@@ -28,6 +28,7 @@ def main() -> None:
     sandbox_runner.prepare()
     sandbox_runner.warm()
     shared_heap.settle()
+    sandbox_runner.join_mappings()  # before the first fork: what children share is not joined any more
     ranges = hot_pages.profile(sandbox_runner.park, sandbox_runner.profile_workloads())
     gc.freeze()
     sandbox_runner.compact()  # halves the price of making a child and of taking it down

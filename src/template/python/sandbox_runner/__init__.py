@@ -32,7 +32,7 @@ import signal
 import sys
 import threading
 
-from . import compacting, display, ending, finder, imports, reseed, run, snippet, stdio, template_place, warmup
+from . import compacting, display, ending, finder, imports, mappings, reseed, run, snippet, stdio, template_place, warmup
 from .guard import MODULES
 
 SCRIPT = "/home/nonroot/main.py"
@@ -66,6 +66,11 @@ def warm() -> None:
     ending.know_modules()
     _own_modules[:] = [name for name, module in MODULES.items() if _is_ours(module)]
     _check_threads()
+
+
+def join_mappings() -> int:
+    """Joins the pieces in which libraries are mapped; call when everything is loaded. Returns how many were changed."""
+    return mappings.join()
 
 
 def compact() -> int:
