@@ -21,7 +21,13 @@
 #define REFUSALS_A_SECOND 10
 #define REFUSALS_BURST 100
 
+/* A reply is not to wait for the line about it: by then that of a run is on its way to the client. */
+#define WRITE_DELAY_NS (NS_PER_MS / 5)
+
 struct audit {
+        json_t *waiting; /* lines that are still to be written, oldest first */
+        struct loop_source *timer;
+        bool stopped;
         double allowance; /* refusals that may be written now */
         uint64_t counted_ns;
         uint64_t left_out; /* since the last one that was written */
@@ -59,15 +65,16 @@ int audit_new(struct api *api, struct audit **ret) {
         struct audit *audit = calloc(1, sizeof(*audit));
         if (!audit)
                 return -ENOMEM;
+        audit->waiting = json_array();
+        if (!audit->waiting) {
+                free(audit);
+                return -ENOMEM;
+        }
         audit->allowance = REFUSALS_BURST;
         audit->counted_ns = clock_now_ns();
         store_audit_limit(api->store, (uint64_t)api->config->audit_max_bytes);
         *ret = audit;
         return 0;
-}
-
-void audit_free(struct audit *audit) {
-        free(audit);
 }
 
 /* "" becomes NULL, which is left out of a line. */
@@ -87,8 +94,46 @@ static json_t *line_json(const struct http_request *request, enum audit_action a
                          "details", details);
 }
 
-static void count(struct api *api, bool written) {
-        metrics_add(api->metrics, written ? METRIC_AUDIT_LINES : METRIC_AUDIT_FAILURES, 1);
+static void write_line(struct api *api, const json_t *line, bool durable) {
+        CLEANUP_FREE char *text = json_dumps(line, JSON_COMPACT);
+        int r = text ? store_audit_add(api->store, text, durable) : -ENOMEM;
+        metrics_add(api->metrics, r == 0 ? METRIC_AUDIT_LINES : METRIC_AUDIT_FAILURES, 1);
+        if (r < 0)
+                log_error("the audit log misses a line", "action", json_string_value(json_object_get(line, "action")),
+                          "request", json_string_value(json_object_get(line, "request")));
+}
+
+void audit_flush(struct api *api) {
+        struct audit *audit = api->audit;
+        const json_t *line;
+        size_t i;
+        if (!audit)
+                return;
+        loop_remove(api->loop, &audit->timer);
+        json_array_foreach(audit->waiting, i, line)
+                write_line(api, line, false);
+        json_array_clear(audit->waiting);
+}
+
+static void on_time(void *data) {
+        struct api *api = data;
+        api->audit->timer = NULL;
+        audit_flush(api);
+}
+
+/* True if the line has been taken. After the service's last one none is: the store is about to close. */
+static bool write_later(struct api *api, enum audit_action action, json_t *line) {
+        struct audit *audit = api->audit;
+        if (action == AUDIT_SERVICE_STOP)
+                audit->stopped = true;
+        return !actions[action].durable && !audit->stopped &&
+               (audit->timer || loop_add_timer(api->loop, WRITE_DELAY_NS, on_time, api, &audit->timer) == 0) &&
+               json_array_append(audit->waiting, line) == 0;
+}
+
+void audit_free(struct audit *audit) {
+        json_decref(audit->waiting);
+        free(audit);
 }
 
 void audit_add(struct api *api, const struct http_request *request, enum audit_action action, const char *target,
@@ -98,13 +143,11 @@ void audit_add(struct api *api, const struct http_request *request, enum audit_a
                 return;
         }
         json_t *line = line_json(request, action, target, details);
-        CLEANUP_FREE char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+        if (!line || !write_later(api, action, line)) {
+                audit_flush(api);
+                write_line(api, line, actions[action].durable);
+        }
         json_decref(line);
-        int r = text ? store_audit_add(api->store, text, actions[action].durable) : -ENOMEM;
-        count(api, r == 0);
-        if (r < 0)
-                log_error("the audit log misses a line", "action", actions[action].name, "request",
-                          request ? request->id : "");
 }
 
 static bool may_write(struct audit *audit) {

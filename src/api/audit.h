@@ -41,10 +41,14 @@ enum audit_action {
 int audit_new(struct api *api, struct audit **ret);
 void audit_free(struct audit *audit);
 
+/* Writes what waits. Whoever reads the log's files calls it first. */
+void audit_flush(struct api *api);
+
 /*
  * Adds a line, before the terminal call of the request. `request`: who asked; NULL for what the service does by itself.
  * `target`: the id or name of what it was done to, or NULL. `details`: an object of ids, names and numbers, whose
- * reference is taken, or NULL. What cannot be written is logged and counted; the request goes on.
+ * reference is taken, or NULL. What cannot be written is logged and counted; the request goes on. What changes rights is
+ * on the disk when this returns; other lines are written within a millisecond or so.
  */
 void audit_add(struct api *api, const struct http_request *request, enum audit_action action, const char *target,
                json_t *details);

@@ -45,6 +45,7 @@ void audit_handle_list(struct api *api, struct http_request *request) {
         uint64_t first, after;
         struct page page;
 
+        audit_flush(api);
         struct audit_place head = store_audit_head(api->store, &first);
         after = head.seq + 1;
         if (!page_read(request, PAGE_DEFAULT, PAGE_MAX, &page))
@@ -77,6 +78,7 @@ void audit_handle_segments(struct api *api, struct http_request *request) {
         CLEANUP_FREE struct store_audit_segment *segments = NULL;
         size_t count = 0;
         uint64_t first;
+        audit_flush(api);
         struct audit_place head = store_audit_head(api->store, &first);
         json_t *list = json_array();
         int r = store_audit_segments(api->store, &segments, &count);
@@ -95,6 +97,7 @@ void audit_handle_segments(struct api *api, struct http_request *request) {
 void audit_handle_segment(struct api *api, struct http_request *request) {
         uint64_t first, bytes = 0;
         int fd = -1;
+        audit_flush(api);
         int r = parse_number(request->params[0], &first) ? store_audit_open(api->store, first, &fd, &bytes)
                                                          : STORE_E_NOT_FOUND;
         if (r == STORE_E_NOT_FOUND)

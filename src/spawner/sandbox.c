@@ -148,14 +148,15 @@ void sandbox_end(struct sandbox *s, enum spawn_end reason) {
         close_fd(&s->main_report);
         sandbox_close_own_inside_ends(s);
 
-        /* What takes a hundred processes down is not to wait for the sandbox's share of the processor. */
-        cgroup_set_cpu(&s->cgroup, CGROUP_CPU_UNLIMITED);
         sandbox_kill_pidfd(s->main_pidfd);
         sandbox_set_timer(s, FINISH_TIMEOUT_NS, on_finish_overdue);
         if (at_once && s->state == SANDBOX_ENDING)
                 sandbox_kill_pidfd(s->init_pidfd);
         else if (s->main_pid == 0)
                 order_clearing(s); /* else the order follows when it is reaped */
+        /* What takes a hundred processes down is not to wait for the sandbox's share of the processor. Most often there
+         * is nothing left to take down, and init, which is at work by now, need not wait for this. */
+        cgroup_set_cpu(&s->cgroup, CGROUP_CPU_UNLIMITED);
         maybe_gone(s);
 }
 

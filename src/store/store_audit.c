@@ -1,7 +1,7 @@
 /*
  * The audit log: opening, adding, synchronising; see audit.h.
  *
- * A line is written as soon as it is added, so that it outlives the process. Synchronising it to the disk takes longer
+ * A line is written when it is added, so that it outlives the process. Synchronising it to the disk takes longer
  * and is done by the writer's thread, for all lines of a second together; what changes rights is waited for.
  */
 #include <errno.h>

@@ -254,6 +254,7 @@ int main(int argc, char **argv) {
         conversation_events_free(api.events);
         console_free(api.console);
         auth_free(api.auth);
+        audit_flush(&api);
         audit_free(api.audit);
         api.audit = NULL;
         store_close(api.store);
