@@ -18,6 +18,7 @@ import sys
 import types
 import weakref
 
+from . import exit_functions
 from .guard import MODULES, call_at_root, collect, drop_own_frame, has_grown_by, ignore, mute_signals
 
 _exit, _getpid, _kill, _write = os._exit, os.getpid, os.kill, os.write
@@ -39,6 +40,7 @@ _last_known = ""
 def know_modules() -> None:
     """Everything that is imported now belongs to the template, not to a snippet."""
     global _known_modules, _last_known
+    exit_functions.know()
     _known_modules = frozenset(MODULES)
     _last_known = next(reversed(MODULES))
 
@@ -165,7 +167,9 @@ def leave(outcome: Outcome):
 
 def finalize() -> bool:
     """Everything but the end itself. False if the snippet's output could not be flushed."""
-    steps = (_join_threads, _run_exit_functions, _flush_standard, _destroy)
+    steps = (_flush_standard, _destroy)
+    if not _is_idle():
+        steps = (_join_threads, _run_exit_functions, *steps)
     flushed = True
     for step in steps:
         try:
@@ -173,6 +177,13 @@ def finalize() -> bool:
         except BaseException:
             pass
     return flushed
+
+
+def _is_idle() -> bool:
+    try:
+        return exit_functions.are_idle()
+    except BaseException:
+        return False
 
 
 def _join_threads() -> None:
