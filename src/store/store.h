@@ -1,6 +1,6 @@
 /*
- * What the service remembers: projects and their keys. Agents are in agents.h, conversations in conversations.h, the audit
- * log is in audit.h.
+ * What the service remembers: projects and their keys. Agents are in agents.h, conversations in conversations.h, requests
+ * with an Idempotency-Key in idempotency.h, the audit log is in audit.h.
  *
  * Runs in the api process, after it has jailed itself. These headers know nothing of SQL: the files beside them
  * implement them for one machine, and a database for several machines can implement them as well. Every call is one

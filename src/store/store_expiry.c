@@ -23,8 +23,8 @@ struct expiry {
 
 /* ---- deleting */
 
-/* `s` gives bytes and files of the conversation that it has deleted. */
-static int doom(struct store *store, sqlite3_stmt *s, int64_t project_id) {
+/* `s` gives bytes and files of the conversation `name` that it has deleted. */
+static int doom(struct store *store, sqlite3_stmt *s, int64_t project_id, const char *name) {
         struct sql *sql = &store->database;
         int64_t bytes = 0, files = 0;
         int r = sql_step(sql, s);
@@ -36,6 +36,9 @@ static int doom(struct store *store, sqlite3_stmt *s, int64_t project_id) {
         if (r != 0)
                 return r;
         store->chores.doomed = true;
+        r = write_replies_gone(sql, project_id, name);
+        if (r < 0)
+                return r;
         s = sql_statement(sql, SQL_USAGE_ADD);
         sqlite3_bind_int64(s, 1, project_id);
         sqlite3_bind_int64(s, 2, -bytes);
@@ -48,7 +51,7 @@ static int write_deletion(struct store *store, void *data) {
         sqlite3_stmt *s = sql_statement(&store->database, SQL_CONVERSATION_DOOM);
         sqlite3_bind_int64(s, 1, which->project_id);
         sql_bind_text(s, 2, which->name);
-        return doom(store, s, which->project_id);
+        return doom(store, s, which->project_id, which->name);
 }
 
 int store_conversation_delete(struct store *store, int64_t project_id, const char *name) {
@@ -97,7 +100,7 @@ static int write_expiry(struct store *store, void *data) {
         sqlite3_bind_int64(s, 1, expiry->which.project_id);
         sqlite3_bind_int64(s, 2, expiry->which.conversation_id);
         sqlite3_bind_int64(s, 3, expiry->which.active_ms);
-        int r = doom(store, s, expiry->which.project_id);
+        int r = doom(store, s, expiry->which.project_id, expiry->which.name);
         return r == STORE_E_NOT_FOUND ? STORE_E_CONFLICT : r;
 }
 

@@ -41,6 +41,8 @@ int write_agent_row(struct sql *sql, int64_t project_id, const char *name, const
                     bool *ret_created);
 /* store_images.c: removes images that no agent refers to, and adds their files to the list. */
 int write_unused_images(struct sql *sql, struct store_retired *retired);
+/* store_idempotency.c: a conversation is deleted, and replies of its runs with it, wherever they are. */
+int write_replies_gone(struct sql *sql, int64_t project_id, const char *conversation);
 
 /* All of these on the loop's thread. */
 

@@ -129,6 +129,41 @@ static const char *const steps[] = {
         "ALTER TABLE agents ADD COLUMN image_id INTEGER REFERENCES images (id);"
         "CREATE INDEX agents_of_image ON agents (image_id);"
         "ALTER TABLE runs ADD COLUMN tool TEXT NOT NULL DEFAULT '';", /* empty: a snippet */
+
+        /* Requests with an Idempotency-Key. The sums are kept by triggers, so that whatever changes rows keeps them right. */
+        "CREATE TABLE idempotency ("
+        "  id INTEGER PRIMARY KEY,"
+        "  project_id INTEGER NOT NULL REFERENCES projects (id),"
+        "  key TEXT NOT NULL,"
+        "  digest BLOB NOT NULL CHECK (length(digest) = 32)," /* SHA-256 of what was asked for */
+        "  begun_ms INTEGER NOT NULL,"
+        "  is_stream INTEGER NOT NULL CHECK (is_stream IN (0, 1)),"
+        "  conversation TEXT," /* its name at that time; NULL: of none */
+        "  state INTEGER NOT NULL DEFAULT 0," /* enum store_idempotency_state */
+        "  run_id TEXT NOT NULL DEFAULT '',"
+        "  sandbox_id TEXT NOT NULL DEFAULT '',"
+        "  bytes INTEGER NOT NULL DEFAULT 0," /* of the reply */
+        "  reply BLOB,"                       /* JSON; last, because it is large */
+        "  UNIQUE (project_id, key)"
+        ") STRICT;"
+        "CREATE INDEX idempotency_by_age ON idempotency (begun_ms, id);"
+        "CREATE INDEX idempotency_of_conversation ON idempotency (project_id, conversation)"
+        " WHERE conversation IS NOT NULL;"
+        "CREATE TABLE idempotency_usage ("
+        "  project_id INTEGER PRIMARY KEY REFERENCES projects (id),"
+        "  keys INTEGER NOT NULL,"
+        "  bytes INTEGER NOT NULL"
+        ") STRICT;"
+        "CREATE TRIGGER idempotency_added AFTER INSERT ON idempotency BEGIN"
+        "  INSERT INTO idempotency_usage (project_id, keys, bytes) VALUES (new.project_id, 1, new.bytes)"
+        "  ON CONFLICT (project_id) DO UPDATE SET keys = keys + 1, bytes = bytes + excluded.bytes;"
+        "END;"
+        "CREATE TRIGGER idempotency_changed AFTER UPDATE OF bytes ON idempotency BEGIN"
+        "  UPDATE idempotency_usage SET bytes = bytes + new.bytes - old.bytes WHERE project_id = new.project_id;"
+        "END;"
+        "CREATE TRIGGER idempotency_removed AFTER DELETE ON idempotency BEGIN"
+        "  UPDATE idempotency_usage SET keys = keys - 1, bytes = bytes - old.bytes WHERE project_id = old.project_id;"
+        "END;",
 };
 
 static int read_version(sqlite3 *database, int *ret) {

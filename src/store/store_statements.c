@@ -146,6 +146,21 @@ const char *const sql_texts[SQL_STATEMENTS] = {
         [SQL_BLOB_DELETE] = "DELETE FROM blobs WHERE id = ?1",
         [SQL_BLOB_FIND] = "SELECT id FROM blobs WHERE sha256 = ?1",
 
+        [SQL_IDEMPOTENCY_FIND] = "SELECT digest, begun_ms, is_stream, state, run_id, sandbox_id, bytes, reply"
+                                 " FROM idempotency WHERE project_id = ?1 AND key = ?2 AND begun_ms >= ?3",
+        [SQL_IDEMPOTENCY_BEGIN] =
+                "INSERT INTO idempotency (project_id, key, digest, begun_ms, is_stream, conversation)"
+                " SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE NOT EXISTS"
+                " (SELECT 1 FROM idempotency_usage WHERE project_id = ?1 AND (keys >= ?7 OR bytes >= ?8)) RETURNING id",
+        [SQL_IDEMPOTENCY_KEEP] = "UPDATE idempotency SET state = ?3, run_id = ?4, sandbox_id = ?5, bytes = ?6,"
+                                 " reply = ?7 WHERE project_id = ?1 AND key = ?2",
+        [SQL_IDEMPOTENCY_REMOVE] = "DELETE FROM idempotency WHERE project_id = ?1 AND key = ?2 AND begun_ms < ?3",
+        [SQL_IDEMPOTENCY_EXPIRE] = "DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency"
+                                   " WHERE begun_ms < ?1 ORDER BY begun_ms, id LIMIT ?2) RETURNING id",
+        [SQL_IDEMPOTENCY_DROP_REPLIES] =
+                "UPDATE idempotency SET state = ?3, bytes = 0, reply = NULL"
+                " WHERE project_id = ?1 AND conversation = ?2 AND state = ?4",
+
         [SQL_DOOMED_NEXT] = "SELECT id FROM conversations WHERE project_id IS NULL LIMIT 1",
         [SQL_DOOMED_FILES] = "SELECT id, blob_id FROM files WHERE conversation_id = ?1 LIMIT ?2",
         [SQL_DOOMED_FILE_DELETE] = "DELETE FROM files WHERE id = ?1",

@@ -221,6 +221,21 @@ static void migrates_from_schema_1(void **state) {
         assert_int_equal(store_conversation_find(f->store, 7, "talk", &conversation), 0);
 }
 
+/* One that the version before wrote has all tables but the newest ones, and keeps what is in the others. */
+static void migrates_from_schema_3(void **state) {
+        struct store_fixture *f = *state;
+        struct store_conversation conversation;
+        store_fixture_use(f, "talk");
+        store_fixture_save_one(f, "talk", 1, "a.txt", "text");
+        store_fixture_close(f);
+        store_fixture_sql(f, "DROP TABLE idempotency; DROP TABLE idempotency_usage; PRAGMA user_version = 3");
+        store_fixture_open(f);
+        assert_int_equal(store_fixture_number(f, "SELECT count(*) FROM idempotency"), 0);
+        assert_int_equal(store_fixture_number(f, "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'"), 3);
+        assert_int_equal(store_conversation_find(f->store, 1, "talk", &conversation), 0);
+        assert_int_equal(conversation.files, 1);
+}
+
 static void refuses_a_newer_schema(void **state) {
         struct store_fixture *f = *state;
         long long version = store_fixture_number(f, "PRAGMA user_version");
@@ -258,6 +273,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(the_operators_admin_key, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(keeps_no_key_itself, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(migrates_from_schema_1, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(migrates_from_schema_3, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(refuses_a_newer_schema, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(refuses_what_is_no_database, store_set_up, store_tear_down),
         };
