@@ -20,6 +20,7 @@ struct engine;
 struct execution;
 struct expiry;
 struct http_server;
+struct idempotency;
 struct images;
 struct loop;
 struct metrics;
@@ -41,6 +42,7 @@ struct api {
         struct expiry *expiry; /* ends conversations */
         struct execution *executions; /* requests to run something that are on their way */
         struct call *calls;           /* and those to call a tool */
+        struct idempotency *idempotency; /* requests with an Idempotency-Key */
         struct images *images;        /* of agents, that are on the disk */
         unsigned deploys;             /* of images, that are on their way */
         struct engine *engine; /* pool and runs; talks to the spawner */

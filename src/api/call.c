@@ -44,6 +44,7 @@ void call_free(void *data) {
         free(call->frame);
         free(call->reply.bytes);
         json_decref(call->body);
+        keyed_end(call->keyed);
         free(call);
 }
 
@@ -57,7 +58,8 @@ bool call_is_running(const struct api *api, int64_t project_id, const char *conv
 
 /* ---- the answer */
 
-static void answer(struct call *call) {
+static void send_reply(void *data) {
+        struct call *call = data;
         struct run *run = call->run;
         char *bytes = TAKE_PTR(call->reply.bytes);
         call->run = NULL;
@@ -65,6 +67,14 @@ static void answer(struct call *call) {
         call_free(call);
         if (run)
                 engine_run_release(run);
+}
+
+/* The run is held where it or the reply is kept. */
+static void answer(struct call *call) {
+        if (call->keyed)
+                keyed_keep(call->keyed, call->run, call->reply.bytes, call->reply.length, send_reply, call);
+        else
+                send_reply(call);
 }
 
 static void on_saved(void *data, int result) {
@@ -157,13 +167,17 @@ static void on_done(struct run *run, void *data) {
         call->over = true;
         call_reply_make(call, run);
         note_end(call, run);
-        if (!call->conversation_id || !call->reply.bytes) {
+        bool is_kept = call->conversation_id && call->reply.bytes;
+        if (!is_kept && !call->keyed) {
                 call->run = NULL;
                 answer(call);
                 return;
         }
         engine_run_hold(run);
-        keep(call);
+        if (is_kept)
+                keep(call);
+        else
+                answer(call);
 }
 
 static void on_refused(struct run *run, void *data, enum run_refusal why) {
@@ -174,10 +188,13 @@ static void on_refused(struct run *run, void *data, enum run_refusal why) {
 
 static const struct run_handler handler = {.on_done = on_done, .on_refused = on_refused};
 
-/* The client is gone: its call ends at once, unless it has ended by itself; then it is kept, and the answer gets lost. */
+/*
+ * The client is gone: its call ends at once, unless it has ended by itself; then it is kept, and the answer gets lost.
+ * With an Idempotency-Key it goes on, as the client may come again for its reply.
+ */
 static void on_gone(struct http_request *request, void *data) {
         struct call *call = data;
-        if (call->over)
+        if (call->over || call->keyed)
                 return;
         if (call->run) {
                 log_info("the client is gone; its call is ended", "request", request->id, "run", call->run->id,
@@ -207,10 +224,24 @@ static void start(struct call *call) {
         engine_run_submit(call->api->engine, call->run);
 }
 
+static void on_begun(void *data, int result) {
+        if (result == 0)
+                start(data);
+        else
+                call_free(data);
+}
+
+static void begin(struct call *call) {
+        if (call->keyed)
+                keyed_begin(call->keyed, call->conversation_id, false, on_begun, call);
+        else
+                start(call);
+}
+
 static void on_used(void *data, int result) {
         struct call *call = data;
         if (result == 0) {
-                start(call);
+                begin(call);
                 return;
         }
         if (result == STORE_E_CONFLICT)
@@ -238,13 +269,18 @@ static void use_conversation(struct call *call) {
 }
 
 void call_handle(struct api *api, struct http_request *request) {
+        struct keyed *keyed;
+        if (!idempotency_admit(api, request, call_handle, &keyed))
+                return;
         struct call *call = calloc(1, sizeof(*call));
         if (!call) {
                 http_reply_error(request, HTTP_OVERLOADED, NULL, "The service has no memory left for this request.");
+                keyed_end(keyed);
                 return;
         }
         call->api = api;
         call->request = request;
+        call->keyed = keyed;
         enlist(call);
         bool good = call_request_take(call);
         if (good && call->conversation_id)
@@ -254,5 +290,5 @@ void call_handle(struct api *api, struct http_request *request) {
         else if (call->conversation_id)
                 use_conversation(call);
         else
-                start(call);
+                begin(call);
 }

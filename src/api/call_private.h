@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "api/idempotency.h"
 #include "run/call_end.h"
 #include "run/run.h"
 #include "store/conversations.h"
@@ -42,6 +43,7 @@ struct call {
         struct store_use use; /* of its conversation */
         struct store_conversation conversation;
         struct store_new_run keep;
+        struct keyed *keyed; /* NULL: without an Idempotency-Key */
 
         struct call *next, **place; /* among those of api->calls */
 };

@@ -14,6 +14,7 @@
 #include "api/http.h"
 #include "api/metrics.h"
 #include "api/run_refusal.h"
+#include "base/cleanup.h"
 #include "base/log.h"
 
 static void enlist(struct execution *execution) {
@@ -34,6 +35,8 @@ void execution_free(void *data) {
         execute_request_deinit(&execution->what);
         free(execution->files);
         free(execution->not_kept);
+        json_out_deinit(&execution->reply);
+        keyed_end(execution->keyed);
         free(execution);
 }
 
@@ -115,25 +118,56 @@ static void tell_files(struct execution *execution, struct run *run) {
         }
 }
 
-void execute_answer(struct execution *execution, struct run *run) {
-        const struct reply_view view = {&execution->note, execution->files, execution->what.run.inline_files};
-        struct json_out out;
-        json_out_init(&out, 0);
-        execute_reply_write(&out, run, &execution->what, engine_libraries(execution->api->engine), &view);
-        if (out.failed)
-                json_out_deinit(&out);
+/* `reply`: its bytes are taken over; NULL answers 500. */
+static void send_reply(struct execution *execution, struct run *run, struct json_out *reply) {
         if (execution->what.stream) {
                 tell_files(execution, run);
-                if (!out.bytes)
+                if (!reply->bytes)
                         execute_events_finish_error(&execution->events, run,
                                                     "The service has no memory left for the reply.", execution_free,
                                                     execution);
                 else
-                        execute_events_finish(&execution->events, run, "done", &out, execution_free, execution);
+                        execute_events_finish(&execution->events, run, "done", reply, execution_free, execution);
                 return;
         }
-        http_reply_take(execution->request, 200, "application/json", out.bytes, out.used); /* NULL answers 500 */
+        http_reply_take(execution->request, 200, "application/json", TAKE_PTR(reply->bytes), reply->used);
         execution_free(execution);
+}
+
+static void write_reply(struct execution *execution, const struct run *run, struct json_out *reply) {
+        const struct reply_view view = {&execution->note, execution->files, execution->what.run.inline_files};
+        json_out_init(reply, 0);
+        execute_reply_write(reply, run, &execution->what, engine_libraries(execution->api->engine), &view);
+        if (reply->failed)
+                json_out_deinit(reply);
+}
+
+static void answer(struct execution *execution, struct run *run) {
+        struct json_out reply;
+        write_reply(execution, run, &reply);
+        send_reply(execution, run, &reply);
+}
+
+static void on_reply_kept(void *data) {
+        struct execution *execution = data;
+        struct run *run = TAKE_PTR(execution->run);
+        struct json_out reply = execution->reply;
+        execution->reply = (struct json_out){.bytes = NULL};
+        send_reply(execution, run, &reply);
+        engine_run_release(run);
+}
+
+void execute_answer_held(struct execution *execution) {
+        struct run *run = execution->run;
+        if (execution->keyed) {
+                write_reply(execution, run, &execution->reply);
+                keyed_keep(execution->keyed, run, execution->reply.bytes, execution->reply.used, on_reply_kept,
+                           execution);
+                return;
+        }
+        execution->run = NULL;
+        answer(execution, run);
+        engine_run_release(run);
 }
 
 static void on_done(struct run *run, void *data) {
@@ -146,13 +180,16 @@ static void on_done(struct run *run, void *data) {
                 session_note_of(run, &execution->note);
                 execution->not_kept = session_not_kept(session);
         }
-        if (!execution->what.conversation_id) {
+        if (!execution->what.conversation_id && !execution->keyed) {
                 execution->run = NULL;
-                execute_answer(execution, run);
+                answer(execution, run);
                 return;
         }
         engine_run_hold(run);
-        execute_keep(execution);
+        if (execution->what.conversation_id)
+                execute_keep(execution);
+        else
+                execute_answer_held(execution);
 }
 
 static void on_refused(struct run *run, void *data, enum run_refusal why) {
@@ -171,11 +208,16 @@ static const struct run_handler handler = {
         .on_refused = on_refused,
 };
 
-/* The client is gone: its run ends at once, unless it has ended by itself; then it is kept, and the answer gets lost. */
+/*
+ * The client is gone: its run ends at once, unless it has ended by itself; then it is kept, and the answer gets lost.
+ * With an Idempotency-Key it goes on, as the client may come again for its reply.
+ */
 static void on_gone(struct http_request *request, void *data) {
         struct execution *execution = data;
-        if (execution->over || (execution->run && run_is_over(execution->run)))
+        if (execution->keyed || execution->over || (execution->run && run_is_over(execution->run))) {
+                execute_events_gone(&execution->events);
                 return;
+        }
         if (execution->run) {
                 log_info("the client is gone; its run is ended", "request", request->id, "run", execution->run->id,
                          "state", run_state_name(execution->run->machine.state));
@@ -209,18 +251,42 @@ static void start(struct execution *execution) {
                 engine_run_submit(api->engine, execution->run);
 }
 
+static void on_begun(void *data, int result) {
+        struct execution *execution = data;
+        if (result == 0) {
+                start(execution);
+                return;
+        }
+        if (execution->what.run.session)
+                sessions_give_up(execution->what.run.session);
+        execution_free(execution);
+}
+
+static void on_ready(struct execution *execution) {
+        const struct execute_request *what = &execution->what;
+        if (execution->keyed)
+                keyed_begin(execution->keyed, what->conversation_id, what->stream, on_begun, execution);
+        else
+                start(execution);
+}
+
 void execute_handle(struct api *api, struct http_request *request) {
+        struct keyed *keyed;
+        if (!idempotency_admit(api, request, execute_handle, &keyed))
+                return;
         struct execution *execution = calloc(1, sizeof(*execution));
         if (!execution) {
                 http_reply_error(request, HTTP_OVERLOADED, NULL, "The service has no memory left for this request.");
+                keyed_end(keyed);
                 return;
         }
         execution->api = api;
         execution->request = request;
+        execution->keyed = keyed;
         execute_events_init(&execution->events, api->loop, request);
         enlist(execution);
         if (execute_request_take(&execution->what, api->config, request))
-                execute_prepare(execution, start);
+                execute_prepare(execution, on_ready);
         else
                 execution_free(execution);
 }

@@ -11,24 +11,36 @@
 #define PENDING_PAUSE (1 << 20)
 #define PENDING_RESUME (256 << 10)
 
+static void write_start(struct http_request *request, const char *run_id, const char *sandbox_id) {
+        struct json_out out;
+        json_out_init(&out, 0);
+        json_out_text(&out, "event: start\ndata: ");
+        json_out_open(&out, '{');
+        json_out_member_string(&out, "run_id", run_id);
+        json_out_member_string(&out, "sandbox_id", sandbox_id);
+        json_out_close(&out, '}');
+        json_out_text(&out, "\n\n");
+        if (!out.failed)
+                http_stream_write(request, out.bytes, out.used);
+        json_out_deinit(&out);
+}
+
 /* The head of the reply, and the first event. It waits for the first news: until then an error can have its status. */
 static void begin(struct execute_events *events, const struct run *run) {
-        struct json_out out;
         if (events->begun)
                 return;
         events->begun = true;
         event_stream_begin(&events->stream, events->loop, events->request);
+        write_start(events->request, run->id, run->sandbox_id);
+}
 
-        json_out_init(&out, 0);
-        json_out_text(&out, "event: start\ndata: ");
-        json_out_open(&out, '{');
-        json_out_member_string(&out, "run_id", run->id);
-        json_out_member_string(&out, "sandbox_id", run->sandbox_id);
-        json_out_close(&out, '}');
-        json_out_text(&out, "\n\n");
-        if (!out.failed)
-                http_stream_write(events->request, out.bytes, out.used);
-        json_out_deinit(&out);
+static void compose(struct json_out *out, const char *event, const char *json, size_t length) {
+        json_out_init(out, length + 64);
+        json_out_text(out, "event: ");
+        json_out_text(out, event);
+        json_out_text(out, "\ndata: ");
+        json_out_raw(out, json, length);
+        json_out_text(out, "\n\n");
 }
 
 static void on_drained(struct http_request *request, void *data) {
@@ -43,7 +55,7 @@ static void on_drained(struct http_request *request, void *data) {
 static void send(struct execute_events *events, struct run *run, const struct json_out *out) {
         if (!out->failed)
                 http_stream_write(events->request, out->bytes, out->used);
-        if (events->paused || http_stream_pending(events->request) <= PENDING_PAUSE)
+        if (events->paused || events->gone || http_stream_pending(events->request) <= PENDING_PAUSE)
                 return;
         events->paused = true;
         events->run = run;
@@ -108,12 +120,7 @@ void execute_events_item(struct execute_events *events, struct run *run, const c
                          const struct rendered *item) {
         struct json_out out;
         begin(events, run);
-        json_out_init(&out, item->length + 64);
-        json_out_text(&out, "event: ");
-        json_out_text(&out, event);
-        json_out_text(&out, "\ndata: ");
-        json_out_raw(&out, item->json, item->length);
-        json_out_text(&out, "\n\n");
+        compose(&out, event, item->json, item->length);
         send(events, run, &out);
         json_out_deinit(&out);
 }
@@ -145,22 +152,39 @@ void execute_events_finish(struct execute_events *events, struct run *run, const
         events->run = NULL;
         events->ended = ended;
         events->ended_data = ended_data;
-        json_out_init(&events->last, data->used + 64);
-        json_out_text(&events->last, "event: ");
-        json_out_text(&events->last, event);
-        json_out_text(&events->last, "\ndata: ");
-        json_out_raw(&events->last, data->bytes, data->used);
-        json_out_text(&events->last, "\n\n");
+        compose(&events->last, event, data->bytes, data->used);
         json_out_deinit(data);
 
-        size_t room = HTTP_STREAM_PENDING_MAX - http_stream_pending(events->request);
-        if (events->last.failed || events->last.used <= room || http_stream_pending(events->request) == 0) {
+        size_t pending = http_stream_pending(events->request);
+        bool has_room = events->last.used <= HTTP_STREAM_PENDING_MAX - pending || pending == 0;
+        if (events->gone || events->last.failed || has_room) {
                 if (!events->last.failed)
                         http_stream_write(events->request, events->last.bytes, events->last.used);
                 finish(events);
                 return;
         }
         http_on_drain(events->request, 0, on_room_for_last, events);
+}
+
+/* The stream is not read any more, so it never has room. */
+void execute_events_gone(struct execute_events *events) {
+        events->gone = true;
+        if (events->paused && events->run)
+                run_pause_output(events->run, false);
+        if (events->ended)
+                finish(events); /* there was no room for the last one */
+}
+
+void execute_events_repeat(struct http_request *request, const char *run_id, const char *sandbox_id, const char *reply,
+                           size_t length) {
+        struct json_out out;
+        event_stream_head(request);
+        write_start(request, run_id, sandbox_id);
+        compose(&out, "done", reply, length);
+        if (!out.failed)
+                http_stream_write(request, out.bytes, out.used);
+        json_out_deinit(&out);
+        http_stream_end(request);
 }
 
 void execute_events_finish_error(struct execute_events *events, struct run *run, const char *message,

@@ -24,6 +24,7 @@ struct execute_events {
         struct run *run; /* NULL once it has ended */
         bool begun;      /* the reply's head is out: no error status is possible any more */
         bool paused;
+        bool gone; /* nobody reads them */
         struct event_stream stream;
         struct {
                 char bytes[4]; /* the beginning of a character, whose rest is still to come */
@@ -49,6 +50,13 @@ void execute_events_item(struct execute_events *events, struct run *run, const c
  */
 void execute_events_finish(struct execute_events *events, struct run *run, const char *event, struct json_out *data,
                            void (*ended)(void *data), void *ended_data);
+
+/* The client is gone, and nobody waits for it any more. Calls `ended` if only the last event was still to be sent. */
+void execute_events_gone(struct execute_events *events);
+
+/* TERMINAL, of a request whose run has been before: `start`, and `done` with the reply that was given then. */
+void execute_events_repeat(struct http_request *request, const char *run_id, const char *sandbox_id, const char *reply,
+                           size_t length);
 
 /* As finish, with the event `error`: the body of an error reply, for what went wrong after the head of the reply. */
 void execute_events_finish_error(struct execute_events *events, struct run *run, const char *message,

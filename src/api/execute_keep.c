@@ -36,13 +36,6 @@ static char *write_reply(void *data, size_t *ret_length) {
         return out.bytes;
 }
 
-static void answer(struct execution *execution) {
-        struct run *run = execution->run;
-        execution->run = NULL;
-        execute_answer(execution, run); /* frees the execution */
-        engine_run_release(run);
-}
-
 /* The files come with the reply then, so that nothing is lost. */
 static void answer_unkept(struct execution *execution) {
         struct run_files *files = &execution->run->files;
@@ -53,7 +46,7 @@ static void answer_unkept(struct execution *execution) {
         free(execution->files);
         execution->files = NULL;
         execution->what.run.inline_files = true;
-        answer(execution);
+        execute_answer_held(execution);
 }
 
 /* A file that did not fit into the quota exists only in the working directory of the session, if there is one. */
@@ -75,7 +68,7 @@ static void on_saved(void *data, int result) {
         }
         note_files_over_quota(execution);
         conversation_events_publish(execution->api->events, &execution->keep.run);
-        answer(execution);
+        execute_answer_held(execution);
 }
 
 static void describe_run(struct execution *execution) {

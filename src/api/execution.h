@@ -10,6 +10,7 @@
 #include "api/execute_events.h"
 #include "api/execute_reply.h"
 #include "api/execute_request.h"
+#include "api/idempotency.h"
 #include "session/sessions.h"
 #include "store/conversations.h"
 
@@ -32,6 +33,8 @@ struct execution {
         struct store_new_run keep;
         struct store_new_file *files; /* of `keep`, one for each of the run's */
         char *not_kept;
+        struct keyed *keyed;   /* NULL: without an Idempotency-Key */
+        struct json_out reply; /* of a keyed one, while it is kept */
 
         struct execution *next, **place; /* among those of api->executions */
 };
@@ -47,5 +50,5 @@ void execution_free(void *data);
 /* Keeps a run of a conversation, then answers. Takes care of the run, too, which must be held. */
 void execute_keep(struct execution *execution);
 
-/* Answers with what came of the run. */
-void execute_answer(struct execution *execution, struct run *run);
+/* Answers with what came of the run, which is held, and releases it. */
+void execute_answer_held(struct execution *execution);

@@ -29,6 +29,7 @@
 #include "api/engine.h"
 #include "api/http_listen.h"
 #include "api/http_server.h"
+#include "api/idempotency.h"
 #include "api/image.h"
 #include "api/images.h"
 #include "api/jail.h"
@@ -174,6 +175,8 @@ static int start(struct api *api, struct opened *opened, struct err *e) {
         if (r == 0)
                 r = sessions_new(api, &api->sessions);
         if (r == 0)
+                r = idempotency_new(api, &api->idempotency);
+        if (r == 0)
                 r = images_new(api, &api->images);
         if (r == 0)
                 r = engine_new(api, SPAWNER_FD, &api->engine);
@@ -230,6 +233,7 @@ static void finish(struct api *api) {
         manager_free(api->manager);
         engine_free(api->engine);
         images_free(api->images);
+        idempotency_free(api->idempotency);
         sessions_free(api->sessions);
         expiry_free(api->expiry);
         conversation_events_free(api->events);

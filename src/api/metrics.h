@@ -28,6 +28,7 @@ enum metric {
         METRIC_CALL_START_SECONDS,  /* histogram: turn to first instruction, the sandbox's making included */
         METRIC_CALL_SECONDS,        /* histogram: claim to end */
         METRIC_CALL_CONNECTIONS,    /* counter: decision */
+        METRIC_IDEMPOTENCY,         /* counter: result = repeated, conflict, unknown, not_kept, full */
         METRIC_IMPORTS,             /* counter: outcome = ok, error */
         METRIC_IMAGES,              /* gauge */
         METRIC_IMAGE_BYTES,         /* gauge */

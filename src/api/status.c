@@ -73,6 +73,8 @@ void status_handle_environment(struct api *api, struct http_request *request) {
                 json_object_set_new(reply, "limits", limits(api->config));
         if (reply)
                 json_object_set_new(reply, "call_limits", call_limits());
+        if (reply)
+                json_object_set_new(reply, "idempotency_key", json_true()); /* the header is heeded */
         http_reply_json(request, 200, reply);
 }
 

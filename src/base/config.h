@@ -48,6 +48,8 @@ struct config {
         int64_t max_sessions;            /* SANDBOX_MAX_SESSIONS */
         int64_t quota_bytes;             /* SANDBOX_QUOTA_BYTES: of one project's kept files; 0: none */
         int64_t quota_files;             /* SANDBOX_QUOTA_FILES: the same */
+        int64_t idempotency_keys;        /* SANDBOX_IDEMPOTENCY_KEYS: of one project, in 24 hours */
+        int64_t idempotency_bytes;       /* SANDBOX_IDEMPOTENCY_BYTES: of their replies */
         int64_t audit_max_bytes;         /* SANDBOX_AUDIT_MAX_BYTES: of the audit log; 0: no limit */
         char *console;                   /* SANDBOX_CONSOLE: on, off, https */
         int64_t console_session_s;       /* SANDBOX_CONSOLE_SESSION_SECONDS: how long a sign-in lasts */

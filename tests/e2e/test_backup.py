@@ -9,6 +9,9 @@ import pytest
 from support.cli import Cli
 
 
+KEYED = {"code": "import random; print(random.random())"}
+
+
 def platformctl(*words):
     return Cli()(*map(str, words), timeout=100)
 
@@ -52,6 +55,7 @@ def fill(service):
                 fields = {"conversation_id": f"talk-{number}", "agent": "robot"}
                 reply = service.post(body={"code": code, **fields}, key=key)
                 assert reply.status == 200 and reply.json["outcome"] == "ok"
+        assert service.post(body=KEYED, key=key, headers={"Idempotency-Key": "once"}).status == 200
     return keys
 
 
@@ -106,6 +110,8 @@ def test_everything_is_as_it_was(saved, make_service, tmp_path):
         {"name": "a.txt", "file_id": service.get("/v1/conversations/talk-1/files?latest=1", key=keys["two"])
             .json["files"][-1]["file_id"]}]}, key=keys["two"])
     assert reply.status == 200 and reply.json["outcome"] == "ok", reply
+    again = service.post(body=KEYED, key=keys["one"], headers={"Idempotency-Key": "once"})
+    assert again.status == 200 and again.headers["Idempotency-Replayed"] == "true"
     log = Cli(service.url, service.key)("audit", "verify")
     assert log.code == 0, log
     assert service.stop() == 0

@@ -3,6 +3,7 @@
 import concurrent.futures
 import http.client
 import json
+import secrets
 import subprocess
 import time
 
@@ -282,6 +283,31 @@ def test_calls_are_kept_with_a_conversation(agents):
     response = agents.service.post("/v1/execute", {"code": "1", "conversation_id": "calls-1", "agent": "nobody"})
     assert response.status == 404
     agents.service.request("DELETE", "/v1/conversations/calls-1")
+
+
+def test_a_call_with_a_key_is_made_once(agents):
+    """Also where the client of the first request is gone."""
+    service, headers = agents.service, {"Idempotency-Key": "call-" + secrets.token_hex(8)}
+    body = {"agent": "shop", "tool": "sleep", "arguments": {"seconds": 2}, "conversation_id": "calls-2"}
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+    connection.request("POST", "/v1/call", json.dumps(body), {
+        "Authorization": f"Bearer {service.key}", "Content-Type": "application/json", **headers})
+    running = lambda: service.get("/v1/status").json["calls"]["running"]
+    assert wait_for(lambda: running() == 1)
+    connection.close()
+    answers = [service.post("/v1/call", body, headers=headers) for _ in range(2)]
+    assert all(answer.status == 200 and answer.headers["Idempotency-Replayed"] == "true" for answer in answers), answers
+    assert answers[0].body == answers[1].body and answers[0].json["outcome"] == "ok"
+    assert len(service.get("/v1/conversations/calls-2/runs").json["runs"]) == 1
+    refused = service.post("/v1/call", {**body, "tool": "add"}, headers=headers)
+    assert refused.status == 409 and refused.error["param"] == "Idempotency-Key"
+
+    headers = {"Idempotency-Key": "call-" + secrets.token_hex(8)}
+    add = {"agent": "shop", "tool": "add", "arguments": {"a": 1}}
+    assert service.post("/v1/call", {**add, "arguments": {"a": "x"}}, headers=headers).status == 400
+    first, again = [service.post("/v1/call", add, headers=headers) for _ in range(2)]
+    assert first.json["result"] == 2 and first.body == again.body and again.headers["Idempotency-Replayed"] == "true"
+    service.request("DELETE", "/v1/conversations/calls-2")
 
 
 def test_a_client_that_goes_away_ends_its_call(agents):
