@@ -23,6 +23,7 @@ struct http_server;
 struct idempotency;
 struct images;
 struct loop;
+struct mcp;
 struct metrics;
 struct sessions;
 struct store;
@@ -47,6 +48,7 @@ struct api {
         unsigned deploys;             /* of images, that are on their way */
         struct engine *engine; /* pool and runs; talks to the spawner */
         struct conversation_events *events; /* who listens to conversations */
+        struct mcp *mcp; /* sessions of MCP clients */
         struct http_server *http;
         struct manager *manager; /* the system's; NULL: there is none */
         uint64_t started_ns;     /* clock_now_ns() */

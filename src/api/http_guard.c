@@ -137,6 +137,11 @@ static const struct single {
         {"x-csrf-token", "X-CSRF-Token stands more than once.", NULL},
         {"x-project", "X-Project stands more than once.", NULL},
         {"idempotency-key", "Idempotency-Key stands more than once.", NULL},
+        {"mcp-session-id", "Mcp-Session-Id stands more than once.", NULL},
+        {"mcp-protocol-version", "MCP-Protocol-Version stands more than once.", NULL},
+        {"mcp-method", "Mcp-Method stands more than once.", NULL},
+        {"mcp-name", "Mcp-Name stands more than once.", NULL},
+        {"last-event-id", "Last-Event-ID stands more than once.", NULL},
 };
 
 static bool seen(const struct guard *guard, unsigned row) {

@@ -34,6 +34,7 @@
 #include "api/images.h"
 #include "api/jail.h"
 #include "api/manager.h"
+#include "api/mcp.h"
 #include "api/metrics.h"
 #include "base/cleanup.h"
 #include "base/config.h"
@@ -183,6 +184,8 @@ static int start(struct api *api, struct opened *opened, struct err *e) {
         if (r == 0)
                 r = expiry_new(api, &api->expiry);
         if (r == 0)
+                r = mcp_new(api, &api->mcp);
+        if (r == 0)
                 r = http_server_new(api, opened->listen_fd, &api->http);
         if (r == 0)
                 r = manager_new(api, &opened->manager, &api->manager);
@@ -231,6 +234,7 @@ static int serve(struct api *api, struct err *e) {
 static void finish(struct api *api) {
         store_close(api->store); /* first: it answers those that wait for it */
         manager_free(api->manager);
+        mcp_free(api->mcp);
         engine_free(api->engine);
         images_free(api->images);
         idempotency_free(api->idempotency);

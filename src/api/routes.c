@@ -17,6 +17,7 @@
 #include "api/execute.h"
 #include "api/files.h"
 #include "api/live_sessions.h"
+#include "api/mcp.h"
 #include "api/openapi.h"
 #include "api/runs.h"
 #include "api/status.h"
@@ -42,6 +43,10 @@ static const struct route routes[] = {
         {"POST", "/v1/call", ROUTE_PROJECT, call_handle, ROUTE_BODY_CALL},
         {"GET", "/v1/environment", ROUTE_PROJECT, status_handle_environment, ROUTE_BODY_NONE},
         {"GET", "/v1/tools/run_python", ROUTE_PROJECT, tools_handle_run_python, ROUTE_BODY_NONE},
+
+        {"POST", "/mcp", ROUTE_PROJECT, mcp_handle_post, ROUTE_BODY_CONFIGURED},
+        {"GET", "/mcp", ROUTE_PROJECT, mcp_handle_get, ROUTE_BODY_NONE},
+        {"DELETE", "/mcp", ROUTE_PROJECT, mcp_handle_delete, ROUTE_BODY_NONE},
 
         {"GET", "/v1/agents", ROUTE_PROJECT, agents_handle_list, ROUTE_BODY_NONE},
         {"GET", "/v1/agents/{name}", ROUTE_PROJECT, agents_handle_get, ROUTE_BODY_NONE},

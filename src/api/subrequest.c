@@ -23,7 +23,7 @@
 #define QUERY_MAX 16
 
 struct subrequest {
-        struct http_exchange exchange; /* first */
+        struct http_exchange exchange;      /* first */
         const struct subrequest_sink *sink; /* NULL: cancelled */
         void *data;
         struct loop_source *timer;

@@ -6,9 +6,9 @@
  * subrequest_escape(); the body is as little trusted as one from the network, and checked by the same handlers.
  *
  * Who asks (project, key, Console session), the request id, the client's address and the trace are those of `parent`,
- * copied: the parent may end before. Its headers are not passed on; a handler sees a Content-Type if there is a body, and
- * nothing else. A request that nobody was admitted for (a route that is open) reaches open routes only. The rate of the
- * key is not counted again, and the request has no line of its own in log and metrics; its run does.
+ * copied: the parent may end before. Its headers are not passed on; a handler sees a Content-Type if there is a body,
+ * and nothing else. A request that nobody was admitted for (a route that is open) reaches open routes only. The rate of
+ * the key is not counted again, and the request has no line of its own in log and metrics; its run does.
  */
 #pragma once
 
@@ -29,8 +29,8 @@ struct subrequest;
  */
 struct subrequest_sink {
         /*
-         * LAST. The whole reply, valid during the call; `content_type` may be NULL. Status 0: the handler has dropped the
-         * request, or began a stream that is not taken.
+         * LAST. The whole reply, valid during the call; `content_type` may be NULL. Status 0: the handler has dropped
+         * the request, or began a stream that is not taken.
          */
         void (*on_reply)(void *data, unsigned status, const char *content_type, const void *body, size_t length);
         /* Bytes of a streamed reply, as whole as the handler wrote them: it writes whole events. NULL: streams are not
@@ -38,8 +38,8 @@ struct subrequest_sink {
         void (*on_stream)(void *data, const void *bytes, size_t length);
         /* LAST, after a stream. With on_stream only. */
         void (*on_stream_end)(void *data);
-        /* May be NULL. How many bytes of the stream are still on their way; the handler holds back while it is much. When
-         * it has become less, say so with subrequest_drained. */
+        /* May be NULL. How many bytes of the stream are still on their way; the handler holds back while it is much.
+         * When it has become less, say so with subrequest_drained. */
         size_t (*pending)(void *data);
         /* A reply from a file that is larger than this arrives as 413. 0: SUBREQUEST_FILE_MAX. */
         size_t file_max;

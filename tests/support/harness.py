@@ -14,10 +14,11 @@ KEY = "key-of-the-http-side"
 
 class HttpSide(Client):
     def __init__(self, request_timeout_s=30, connections_per_address=1000, body_max_bytes=32 << 20, console="on",
-                 console_session_s=43200, log=None):
+                 console_session_s=43200, log=None, conversation_ttl_s=86400):
         """`log`: a file that takes everything it logs, at the level debug."""
         assert HARNESS.exists(), f"{HARNESS} is not built: ninja -C {PROGRAM.parent} tests/unit/http_harness"
-        settings = map(str, (request_timeout_s, connections_per_address, body_max_bytes, console, console_session_s))
+        settings = map(str, (request_timeout_s, connections_per_address, body_max_bytes, console, console_session_s,
+                             conversation_ttl_s))
         environment = {**os.environ, "HARNESS_DEBUG": "1"} if log else None
         self.process = subprocess.Popen([HARNESS, KEY, *settings], stdout=subprocess.PIPE, stderr=log, env=environment)
         super().__init__(int(self.process.stdout.readline()), KEY)

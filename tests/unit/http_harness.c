@@ -6,7 +6,8 @@
  * 8 MB, "stream" with a million bytes in events, "flood" with a stream that never ends, "keep" keeps a run
  * (http_harness_keep.h). Prints its port, and on SIGTERM ends.
  *
- *      http_harness KEY [request_timeout_s [connections_per_address [body_max_bytes [console [console_session_s]]]]]
+ *      http_harness KEY [request_timeout_s [connections_per_address [body_max_bytes [console [console_session_s
+ *              [conversation_ttl_s]]]]]]
  */
 #include <assert.h>
 #include <ftw.h>
@@ -29,6 +30,7 @@
 #include "api/http_listen.h"
 #include "api/http_server.h"
 #include "api/live_sessions.h"
+#include "api/mcp.h"
 #include "api/metrics.h"
 #include "base/config.h"
 #include "base/log.h"
@@ -217,7 +219,7 @@ int main(int argc, char **argv) {
                 .execute_timeout_s = 20,
                 .execute_max_timeout_s = 60,
                 .session_idle_s = 900,
-                .conversation_ttl_s = 86400,
+                .conversation_ttl_s = argc > 7 ? atoi(argv[7]) : 86400,
                 .console = argc > 5 ? argv[5] : (char[]){"on"},
                 .console_session_s = argc > 6 ? atoi(argv[6]) : 43200,
         };
@@ -242,6 +244,7 @@ int main(int argc, char **argv) {
         must(auth_new(&api, &api.auth), NULL);
         must(console_new(&api, &api.console), NULL);
         must(conversation_events_new(&api, &api.events), NULL);
+        must(mcp_new(&api, &api.mcp), NULL);
         must(http_listen("127.0.0.1:0", &listen_fd, &e), &e);
         http_listen_text(listen_fd, address);
         must(http_server_new(&api, listen_fd, &api.http), NULL);
@@ -250,6 +253,7 @@ int main(int argc, char **argv) {
         printf("%s\n", strrchr(address, ':') + 1);
         fflush(stdout);
         int r = loop_run(api.loop);
+        mcp_free(api.mcp);
         http_server_free(api.http);
         conversation_events_free(api.events);
         console_free(api.console);

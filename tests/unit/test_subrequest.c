@@ -303,7 +303,8 @@ static void test_error_with_its_header(void **state) {
         run(refuse, &whole);
         assert_int_equal(t.status, 503);
         assert_string_equal(t.retry_after, "1");
-        assert_string_equal(t.text, "{\"error\":{\"type\":\"overloaded\",\"message\":\"Too much of 42.\",\"param\":\"code\"}}");
+        assert_string_equal(t.text,
+                            "{\"error\":{\"type\":\"overloaded\",\"message\":\"Too much of 42.\",\"param\":\"code\"}}");
 }
 
 static void test_files(void **state) {

@@ -1,0 +1,281 @@
+/* Results of tools; see mcp_result.h. */
+#include "api/mcp_result.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/json.h"
+#include "api/mcp_message.h"
+#include "base/cleanup.h"
+#include "run/text.h"
+
+static const char *text_of(const json_t *object, const char *key) {
+        const char *text = json_string_value(json_object_get(object, key));
+        return text ? text : "";
+}
+
+/* ---- text */
+
+/* Beginning and end of what is too long, whole characters. */
+static json_t *shortened(const json_t *text, bool *ret_cut) {
+        const char *bytes = json_string_value(text);
+        size_t length = json_string_length(text), half = MCP_TEXT_BYTES_MAX / 2, before, after;
+        CLEANUP_FREE char *joined = NULL;
+        if (!bytes || length <= MCP_TEXT_BYTES_MAX)
+                return NULL;
+        before = half - text_cut_off(bytes, half);
+        after = half - text_left_over(bytes + length - half, half);
+        int size = asprintf(&joined, "%.*s\n[… %zu bytes left out …]\n", (int)before, bytes, length - before - after);
+        if (size < 0 || strlen(bytes) != length) { /* it has NUL characters: the beginning has to do */
+                joined = size < 0 ? NULL : joined;
+                *ret_cut = true;
+                return json_stringn_nocheck(bytes, before);
+        }
+        char *whole = realloc(joined, (size_t)size + after);
+        joined = NULL;
+        if (!whole)
+                return NULL;
+        memcpy(whole + size, bytes + length - after, after);
+        json_t *ret = json_stringn_nocheck(whole, (size_t)size + after);
+        free(whole);
+        *ret_cut = true;
+        return ret;
+}
+
+static void shorten(json_t *reply, const char *key, const char *flag) {
+        bool cut = false;
+        json_t *text = shortened(json_object_get(reply, key), &cut);
+        if (text)
+                json_object_set_new(reply, key, text);
+        if (cut)
+                json_object_set_new(reply, flag, json_true());
+}
+
+static void write_block(FILE *out, const char *heading, const json_t *text) {
+        const char *bytes = json_string_value(text);
+        size_t length = json_string_length(text);
+        if (length == 0)
+                return;
+        if (heading)
+                fprintf(out, "%s%s\n", ftell(out) > 0 ? "\n" : "", heading);
+        fwrite(bytes, 1, length, out);
+        if (bytes[length - 1] != '\n')
+                fputc('\n', out);
+}
+
+/* The values of last expressions, where they are more than what a picture is called. */
+static void write_values(FILE *out, const json_t *results) {
+        const json_t *one;
+        size_t i;
+        json_array_foreach(results, i, one) if (!json_object_get(one, "image/png"))
+                write_block(out, "[value]", json_object_get(one, "text/plain"));
+}
+
+static void write_files(FILE *out, const json_t *reply) {
+        const json_t *file;
+        size_t i;
+        json_array_foreach(json_object_get(reply, "files"), i, file)
+                fprintf(out, "%s%s (%lld bytes)\n", i == 0 ? "\n[files]\n" : "", text_of(file, "name"),
+                        (long long)json_integer_value(json_object_get(file, "size")));
+        json_array_foreach(json_object_get(reply, "files_skipped"), i, file)
+                fprintf(out, "%s%s: %s\n", i == 0 ? "\n[files that were not kept]\n" : "", text_of(file, "name"),
+                        text_of(file, "reason"));
+}
+
+static void write_end(FILE *out, const json_t *reply) {
+        const char *outcome = text_of(reply, "outcome"), *hint = text_of(reply, "hint");
+        const char *message = text_of(json_object_get(reply, "session"), "message");
+        if (strcmp(outcome, "ok") != 0)
+                fprintf(out, "\n[%s, exit code %lld]\n", outcome,
+                        (long long)json_integer_value(json_object_get(reply, "exit_code")));
+        if (*hint)
+                fprintf(out, "[hint] %s\n", hint);
+        if (*message)
+                fprintf(out, "[session] %s\n", message);
+}
+
+static void write_run(FILE *out, const json_t *reply) {
+        write_block(out, NULL, json_object_get(reply, "stdout"));
+        write_block(out, "[stderr]", json_object_get(reply, "stderr"));
+        write_values(out, json_object_get(reply, "results"));
+        write_files(out, reply);
+        write_end(out, reply);
+}
+
+static void write_call(FILE *out, const json_t *reply) {
+        const json_t *result = json_object_get(reply, "result"), *error = json_object_get(reply, "error");
+        if (json_is_object(error)) {
+                const json_t *traceback = json_object_get(error, "traceback");
+                fprintf(out, "%s: %s\n", text_of(error, "type"), text_of(error, "message"));
+                write_block(out, "[traceback]", traceback);
+        } else if (json_is_string(result)) {
+                write_block(out, NULL, result);
+        } else {
+                CLEANUP_FREE char *text = json_dumps(result, JSON_ENCODE_ANY);
+                fprintf(out, "%s\n", text ? text : "");
+        }
+        write_block(out, "[stdout]", json_object_get(reply, "stdout"));
+        write_block(out, "[stderr]", json_object_get(reply, "stderr"));
+        write_end(out, reply);
+}
+
+static json_t *text_item(const json_t *reply, void (*write)(FILE *out, const json_t *reply)) {
+        char *text = NULL;
+        size_t length = 0;
+        FILE *out = open_memstream(&text, &length);
+        if (!out)
+                return NULL;
+        write(out, reply);
+        bool failed = ferror(out);
+        if (fclose(out) != 0 || failed)
+                length = 0;
+        json_t *item = json_pack("{s:s, s:o}", "type", "text", "text",
+                                 length ? json_string_lossy(text, length) : json_string("[no output]"));
+        free(text);
+        return item;
+}
+
+/* ---- pictures and files */
+
+static bool is_picture(const char *media_type) {
+        static const char *const types[] = {"image/png", "image/jpeg", "image/gif", "image/webp"};
+        for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+                if (strcmp(types[i], media_type) == 0)
+                        return true;
+        return false;
+}
+
+static void add_picture(json_t *content, const char *media_type, json_t *base64) {
+        json_array_append_new(content,
+                              json_pack("{s:s, s:O, s:s}", "type", "image", "data", base64, "mimeType", media_type));
+}
+
+/* Pictures move from the structured content into the content: one copy of them is enough. */
+static void move_pictures(json_t *content, json_t *results) {
+        json_t *one, *value;
+        const char *type;
+        void *next;
+        size_t i;
+        json_array_foreach(results, i, one)
+                json_object_foreach_safe(one, next, type, value) if (is_picture(type) && json_is_string(value)) {
+                add_picture(content, type, value);
+                json_object_del(one, type);
+        }
+}
+
+static void add_link(json_t *content, const json_t *file) {
+        json_array_append_new(content,
+                              json_pack("{s:s, s:o, s:O, s:O, s:O}", "type", "resource_link", "uri",
+                                        json_sprintf(MCP_FILE_URI "%s", text_of(file, "file_id")), "name",
+                                        json_object_get(file, "name"), "mimeType", json_object_get(file, "media_type"),
+                                        "size", json_object_get(file, "size")));
+}
+
+/* A file that is kept nowhere comes along. */
+static void add_contents(json_t *content, const json_t *reply, const json_t *file, json_t *base64) {
+        if (is_picture(text_of(file, "media_type"))) {
+                add_picture(content, text_of(file, "media_type"), base64);
+                return;
+        }
+        json_t *resource =
+                json_pack("{s:o, s:O, s:O}", "uri",
+                          json_sprintf("sandbox://runs/%s/%s", text_of(reply, "run_id"), text_of(file, "name")),
+                          "mimeType", json_object_get(file, "media_type"), "blob", base64);
+        json_array_append_new(content, json_pack("{s:s, s:o}", "type", "resource", "resource", resource));
+}
+
+static void add_files(json_t *content, const json_t *reply) {
+        json_t *file, *base64;
+        size_t i;
+        json_array_foreach(json_object_get(reply, "files"), i, file) {
+                base64 = json_object_get(file, "content_base64");
+                if (base64)
+                        add_contents(content, reply, file, base64);
+                else
+                        add_link(content, file);
+                json_object_del(file, "content_base64");
+        }
+}
+
+/* ---- results */
+
+static json_t *result(json_t *content, json_t *structured) {
+        bool failed = strcmp(text_of(structured, "outcome"), "ok") != 0;
+        return json_pack("{s:o, s:o, s:b}", "content", content, "structuredContent", structured, "isError", failed);
+}
+
+json_t *mcp_result_of_run(json_t *reply) {
+        json_t *content = json_array();
+        shorten(reply, "stdout", "stdout_truncated");
+        shorten(reply, "stderr", "stderr_truncated");
+        json_array_append_new(content, text_item(reply, write_run));
+        move_pictures(content, json_object_get(reply, "results"));
+        add_files(content, reply);
+        return result(content, reply);
+}
+
+json_t *mcp_result_of_call(json_t *reply) {
+        json_t *content = json_array();
+        shorten(reply, "stdout", "stdout_truncated");
+        shorten(reply, "stderr", "stderr_truncated");
+        json_array_append_new(content, text_item(reply, write_call));
+        return result(content, reply);
+}
+
+json_t *mcp_result_of_refusal(unsigned status, const json_t *body, const char *retry_after, struct mcp_error *e) {
+        const json_t *error = json_object_get(body, "error");
+        const char *message = text_of(error, "message"), *param = text_of(error, "param");
+        if (status == 429 || status == 503) {
+                json_t *text = json_sprintf("%s%s%s%s", message, retry_after ? " (Try again in " : "",
+                                            retry_after ? retry_after : "", retry_after ? " s.)" : "");
+                return json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text", text, "isError", 1);
+        }
+        if (status == 0 || status >= 500) {
+                mcp_error_set(e, MCP_INTERNAL_ERROR, "%s",
+                              *message ? message : "The run was ended before it could answer.");
+                return NULL;
+        }
+        mcp_error_set(e, MCP_INVALID_PARAMS, "%s", message);
+        if (*param)
+                e->data = json_pack("{s:s}", "param", param);
+        return NULL;
+}
+
+/* ---- schemas */
+
+#define OUTCOMES "\"ok\", \"error\", \"timeout\", \"out_of_memory\", \"output_limit\", \"killed\", \"internal\""
+
+static json_t *schema(const char *text) {
+        return json_loads(text, 0, NULL);
+}
+
+json_t *mcp_run_schema(void) {
+        return schema("{\"type\": \"object\","
+                      " \"required\": [\"outcome\", \"exit_code\", \"stdout\", \"stderr\", \"results\", \"files\"],"
+                      " \"properties\": {"
+                      "  \"run_id\": {\"type\": \"string\"}, \"sandbox_id\": {\"type\": \"string\"},"
+                      "  \"outcome\": {\"type\": \"string\", \"enum\": [" OUTCOMES "]},"
+                      "  \"exit_code\": {\"type\": \"integer\"},"
+                      "  \"stdout\": {\"type\": \"string\"}, \"stderr\": {\"type\": \"string\"},"
+                      "  \"stdout_truncated\": {\"type\": \"boolean\"}, \"stderr_truncated\": {\"type\": \"boolean\"},"
+                      "  \"results\": {\"type\": \"array\", \"items\": {\"type\": \"object\"},"
+                      "   \"description\": \"Values of last expressions and figures by media type; pictures are in the"
+                      " content.\"},"
+                      "  \"files\": {\"type\": \"array\", \"items\": {\"type\": \"object\"}},"
+                      "  \"files_skipped\": {\"type\": \"array\", \"items\": {\"type\": \"object\"}},"
+                      "  \"session\": {\"type\": \"object\"}, \"usage\": {\"type\": \"object\"},"
+                      "  \"hint\": {\"type\": [\"string\", \"null\"]}}}");
+}
+
+json_t *mcp_call_schema(void) {
+        return schema("{\"type\": \"object\","
+                      " \"required\": [\"outcome\", \"exit_code\", \"result\", \"error\", \"stdout\", \"stderr\"],"
+                      " \"properties\": {"
+                      "  \"outcome\": {\"type\": \"string\", \"enum\": [" OUTCOMES "]},"
+                      "  \"exit_code\": {\"type\": \"integer\"},"
+                      "  \"result\": {\"description\": \"What the function returned.\"},"
+                      "  \"error\": {\"type\": [\"object\", \"null\"]},"
+                      "  \"stdout\": {\"type\": \"string\"}, \"stderr\": {\"type\": \"string\"},"
+                      "  \"hint\": {\"type\": [\"string\", \"null\"]}}}");
+}
