@@ -13,8 +13,11 @@ from fake_platform import FakePlatform, call_reply, error, run_reply
 from code_sandbox import _calling, conversation, run_python, run_python_async
 from code_sandbox.adapters import anthropic as for_anthropic
 from code_sandbox.adapters import langchain as for_langchain
+from code_sandbox.adapters import llama_index as for_llama_index
 from code_sandbox.adapters import openai as for_openai
 from code_sandbox.adapters import openai_agents as for_agents
+from code_sandbox.adapters import pydantic_ai as for_pydantic_ai
+from code_sandbox.adapters import smolagents as for_smolagents
 
 PNG = b"\x89PNG chart"
 ENCODED = base64.b64encode(PNG).decode()
@@ -142,13 +145,17 @@ def test_a_loop_with_anthropic_s_client(model):
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_langchain(model, asynchronous):
+@pytest.mark.parametrize("package", ["langchain", "langgraph"])
+@pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
+def test_langchain_and_langgraph(model, package, asynchronous):
     from langchain.agents import create_agent
     from langchain_openai import ChatOpenAI
+    from langgraph.prebuilt import create_react_agent
 
     wanted = [CHAT_CALLS[0], CHAT_CALLS[1], CHAT_CALLS[3]]
     model.on("POST", "/v1/chat/completions", chat(tool_calls=wanted), chat(content="It is 42."))
-    agent = create_agent(ChatOpenAI(model="m", base_url=f"{model.url}/v1", api_key="k"), tools=for_langchain.tools(*TOOLS))
+    make = create_agent if package == "langchain" else create_react_agent
+    agent = make(ChatOpenAI(model="m", base_url=f"{model.url}/v1", api_key="k"), tools=for_langchain.tools(*TOOLS))
     question = {"messages": [("user", "Plot it.")]}
     done = asyncio.run(agent.ainvoke(question)) if asynchronous else agent.invoke(question)
     assert done["messages"][-1].content == "It is 42."
@@ -157,6 +164,14 @@ def test_langchain(model, asynchronous):
     assert told["call_2"].content == TEXTS[1] and told["call_4"].content == TEXTS[3]
     sent = {entry["function"]["name"]: entry["function"] for entry in model.requests[0].json["tools"]}
     assert sent["run_python"]["parameters"]["required"] == ["code"] and "share one" in sent["run_python"]["description"]
+
+
+def test_langchain_with_a_model_that_sees():
+    run_tool, order_tool, _ = for_langchain.tools(*TOOLS, images=True)
+    message = run_tool.invoke({"type": "tool_call", "id": "1", "name": "run_python", "args": {"code": "plot()"}})
+    assert message.content == [{"type": "text", "text": TEXT}, {"type": "image", "base64": ENCODED, "mime_type": "image/png"}]
+    assert message.artifact == [PNG]
+    assert order_tool.invoke({"type": "tool_call", "id": "1", "name": "find_order", "args": {"number": 7}}).content == TEXTS[1]
 
 
 def test_openai_s_agents(model):
@@ -171,6 +186,91 @@ def test_openai_s_agents(model):
     told = {entry["tool_call_id"]: json.dumps(entry["content"]) for entry in model.last.json["messages"] if entry["role"] == "tool"}
     assert "42" in told["call_1"] and "variables were lost" in told["call_1"] and json.loads(told["call_2"]) == TEXTS[1]
     assert json.loads(told["call_3"]) == TEXTS[2] and json.loads(told["call_4"]) == TEXTS[3]
+
+
+def test_pydantic_ai(model):
+    from pydantic_ai import Agent
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    model.on("POST", "/v1/chat/completions", chat(tool_calls=CHAT_CALLS[:4]), chat(content="It is 42."))
+    agent = Agent(OpenAIChatModel("m", provider=OpenAIProvider(base_url=f"{model.url}/v1", api_key="k")),
+                  tools=for_pydantic_ai.tools(*TOOLS))
+    assert agent.run_sync("Plot it.").output == "It is 42."
+    told = {entry["tool_call_id"]: entry["content"] for entry in model.last.json["messages"] if entry["role"] == "tool"}
+    assert [told[key] for key in ("call_1", "call_2", "call_3", "call_4")] == TEXTS[:4]
+    assert f"data:image/png;base64,{ENCODED}" in json.dumps(model.last.json["messages"][-1])
+    sent = {entry["function"]["name"]: entry["function"] for entry in model.requests[0].json["tools"]}
+    assert sent["run_python"]["parameters"]["required"] == ["code"] and "share one" in sent["run_python"]["description"]
+    assert sent["find_order"]["parameters"]["properties"]["number"]["description"] == "the number on the bill"
+
+
+def test_llama_index():
+    """As its agents call tools; tests/frameworks has an agent itself."""
+    from llama_index.core.tools.calling import acall_tool, call_tool
+
+    run_tool, order_tool, search_tool = for_llama_index.tools(*TOOLS)
+    sent = run_tool.metadata.to_openai_tool(skip_length_check=True)["function"]
+    assert sent["name"] == "run_python" and "share one" in sent["description"] and sent["parameters"] == SCHEMA
+    for output in (call_tool(run_tool, {"code": "plot()"}), asyncio.run(acall_tool(run_tool, {"code": "plot()"}))):
+        assert str(output) == TEXT and not output.is_error
+        assert base64.b64decode(output.blocks[1].resolve_image(as_base64=True).read()) == PNG
+    assert str(call_tool(order_tool, CALLS[1][2])) == TEXTS[1]
+    output = asyncio.run(acall_tool(search_tool, {"text": "x"}))
+    assert str(output) == TEXTS[2] and output.is_error
+    assert call_tool(order_tool, {"number": "seven"}).content == TEXTS[3]
+    assert json.loads(order_tool.metadata.fn_schema_str)["properties"]["since"]
+
+
+PICTURE = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+
+
+def test_smolagents(model, platform):
+    from smolagents import OpenAIModel, ToolCallingAgent
+
+    platform.on("POST", "/v1/execute", {**RUN, "results": [{"image/png": base64.b64encode(PICTURE).decode()}]})
+    calls = [CHAT_CALLS[0], CHAT_CALLS[1], {**CHAT_CALLS[2], "function": {**CHAT_CALLS[2]["function"], "name": "search_orders"}}]
+    final = {"id": "call_9", "type": "function", "function": {"name": "final_answer", "arguments": '{"answer": "It is 42."}'}}
+    model.on("POST", "/v1/chat/completions", chat(tool_calls=calls), chat(tool_calls=[final]))
+    agent = ToolCallingAgent(tools=for_smolagents.tools(*TOOLS), step_callbacks=[for_smolagents.show_charts], verbosity_level=0,
+                             model=OpenAIModel("m", api_base=f"{model.url}/v1", api_key="k"))
+
+    async def main():  # the program around it may well be asynchronous
+        return agent.run("Plot it.")
+
+    assert asyncio.run(main()) == "It is 42."
+    last = model.last.json["messages"][-1]["content"]
+    text = "".join(part.get("text", "") for part in last)
+    assert [text.find(expected) >= 0 for expected in TEXTS[:3]] == [True] * 3
+    assert [part["image_url"]["url"][:22] for part in last if part["type"] == "image_url"] == ["data:image/png;base64,"]
+    sent = {entry["function"]["name"]: entry["function"]["parameters"] for entry in model.requests[0].json["tools"]}
+    assert sent["run_python"]["required"] == ["code"] and sent["find_order"]["required"] == ["number"]
+    assert sent["find_order"]["properties"]["since"]["type"] == "string"
+
+
+def test_smolagents_inputs_of_every_kind(model):
+    from smolagents.models import get_tool_json_schema
+
+    order, everything = for_smolagents.tools(shop_tools.find_order, shop_tools.everything)
+    kinds = {name: (entry["type"], entry.get("nullable", False)) for name, entry in everything.inputs.items()}
+    assert kinds == {
+        "order": ("object", False), "customer": ("object", False), "pair": ("array", False), "sizes": ("array", False),
+        "by_name": ("object", False), "data": ("string", False), "anything": ("any", False),
+        "price": (["integer", "number"], True)}
+    sent = get_tool_json_schema(everything)["function"]["parameters"]
+    bills = sent["properties"]["customer"]["properties"]["orders"]["items"]
+    assert bills["properties"]["amount"]["type"] == "number", "what is referred to is written out"
+    assert sent["required"] == [name for name in kinds if name != "price"] and "$" not in json.dumps(sent)
+    assert order.inputs["since"] == {**order.inputs["since"], "type": "string", "format": "date", "nullable": True}
+
+
+def test_smolagents_may_leave_out_what_has_a_default(platform):
+    (tool,) = for_smolagents.tools(shop_tools.search)
+    platform.on("POST", "/v1/call", call_reply([]))
+    assert tool(text="x", how=None, limit=None) == "[]"
+    assert platform.last.json["arguments"] == {"text": "x"}
+    assert tool("x", "deep") == "[]"  # as the code of a CodeAgent may call it
+    assert platform.last.json["arguments"] == {"text": "x", "how": "deep"}
 
 
 # ---- what they share

@@ -59,6 +59,8 @@ def test_wheel_and_sdist(built):
     sources = {f"code_sandbox/{path.relative_to(PACKAGE / 'code_sandbox')}" for path in (PACKAGE / "code_sandbox").rglob("*.py")}
     assert sources | {"code_sandbox/py.typed"} <= names and not any("test" in name for name in names)
     assert metadata["Requires-Python"] == ">=3.10" and all("extra ==" in entry for entry in metadata.get_all("Requires-Dist"))
+    adapters = {path.stem.replace("_", "-") for path in (PACKAGE / "code_sandbox" / "adapters").glob("[a-z]*.py")}
+    assert set(metadata.get_all("Provides-Extra")) == adapters
     with tarfile.open(sdist) as archive:
         assert {"code_sandbox-0.1.0/pyproject.toml", "code_sandbox-0.1.0/README.md"} <= set(archive.getnames())
     status, said = tool("twine", "check", "--strict", str(wheel), str(sdist))

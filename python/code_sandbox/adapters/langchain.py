@@ -2,30 +2,43 @@
 
     agent = create_agent(model, tools=tools(run_python, find_order))
 
-Charts come as the artifact of the tool's message, a list of PNG, and the model is told that there are some.
+Charts come as the artifact of the tool's message, a list of PNG, and the model is told that there are some. It sees
+them with images=True, which wants a model whose tool results may hold pictures: Anthropic's, Google's, OpenAI's
+responses.
 """
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool
 
 from .. import _calling
-from .._calling import Function
+from .._calling import Answer, Function
+
+Content = str | list[dict[str, Any]]
 
 
-def _tool(function: Function) -> BaseTool:
+def _content(answer: Answer, images: bool) -> Content:
+    if not (images and answer.images):
+        return answer.text
+    encoded = [base64.b64encode(image).decode("ascii") for image in answer.images]
+    shown = [{"type": "image", "base64": image, "mime_type": "image/png"} for image in encoded]
+    return [{"type": "text", "text": answer.text}, *shown]
+
+
+def _tool(function: Function, images: bool) -> BaseTool:
     described = _calling.descriptions([function], "openai")[0]["function"]
     name = described["name"]
 
-    def run(**arguments: Any) -> tuple[str, list[bytes]]:
+    def run(**arguments: Any) -> tuple[Content, list[bytes]]:
         answer = _calling.call([function], name, arguments)
-        return answer.text, answer.images
+        return _content(answer, images), answer.images
 
-    async def run_async(**arguments: Any) -> tuple[str, list[bytes]]:
+    async def run_async(**arguments: Any) -> tuple[Content, list[bytes]]:
         answer = await _calling.call_async([function], name, arguments)
-        return answer.text, answer.images
+        return _content(answer, images), answer.images
 
     return StructuredTool(
         name=name,
@@ -37,6 +50,9 @@ def _tool(function: Function) -> BaseTool:
     )
 
 
-def tools(*functions: Function) -> list[BaseTool]:
-    """Descriptions are those of now: make the tools anew when an agent's settings have changed."""
-    return [_tool(function) for function in functions]
+def tools(*functions: Function, images: bool = False) -> list[BaseTool]:
+    """
+    Descriptions are those of now: make the tools anew when an agent's settings have changed. `images`: the model sees
+    pictures in what a tool answers.
+    """
+    return [_tool(function, images) for function in functions]

@@ -1,0 +1,121 @@
+"""The programs of docs/frameworks.md as they stand: the real packages, a real service, and a model that says what is
+written here. It asks for run_python, gets numbers and charts, and is told of everything that goes wrong on the way.
+
+Runs in the environment that `scripts/install-test-clients package` makes, like tests/package.
+"""
+import contextlib
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from docs.pages import REPOSITORY, Page
+from support.model_server import ModelServer, run
+from support.projects import Project
+
+PAGE = Page(REPOSITORY / "docs" / "frameworks.md")
+PROGRAMS = [block for block in PAGE.blocks if block.language == "py"]
+MADE_FOR_LLAMA_INDEX = REPOSITORY / "build" / "test-llama-index"
+QUESTION = "What is the mean of 1, 2 and 6? Draw them."
+CHART = "import matplotlib.pyplot as plt\nplt.plot([1, 2, 6])\nplt.show()\nx = (1 + 2 + 6) / 3\nprint('mean', x)"
+
+
+def name_of(block):
+    """The adapter, and how it is used."""
+    (adapter,) = re.findall(r"code_sandbox\.adapters\.(\w+) import", block.text)
+    means = re.search(r"\b(response_answers|StateGraph|create_agent)\b", block.text)
+    return f"{adapter} with {means[1]}" if means else adapter
+
+
+def conversation_of(block):
+    return re.search(r'conversation\("([\w-]+)"\)', block.text)[1]
+
+
+def sees_charts(block):
+    return "StateGraph" not in block.text  # chat completions: the chart is the artifact of the message
+
+
+@pytest.fixture(scope="module")
+def project(make_service):
+    service = make_service({"SANDBOX_WARM_POOL": 2})
+    made = Project(service)
+    made.agent("plain")
+    yield made
+    assert service.stop() == 0
+    assert not service.leaks.found, service.leaks.found
+
+
+@contextlib.contextmanager
+def no_session_left(project):
+    """All that the project may have are in use by other conversations."""
+    others = ["other-1", "other-2"]
+    for conversation in others:
+        project.call("1", conversation)
+    yield
+    for conversation in others:
+        assert project.end_session(conversation).json["ended"]
+
+
+def check_chart(told, block):
+    assert "stdout:\nmean 3.0" in told.text and "1 chart was drawn." in told.text
+    assert [chart[:8] for chart in told.charts] == [b"\x89PNG\r\n\x1a\n"] * sees_charts(block)
+
+
+def stateless(block):
+    told = yield
+    assert QUESTION in told.text and "run_python" in told.tools
+    assert "share one interpreter" not in told.tools["run_python"]
+    told = yield run(CHART)
+    check_chart(told, block)
+    told = yield [run("print(x)"), run("print(6 * 7)")]
+    assert "NameError: name 'x' is not defined" in told.text and "stdout:\n42" in told.text
+    yield "The mean is 3."
+
+
+def stateful(block, project):
+    told = yield
+    project.delete(conversation_of(block))  # it belongs to the other agent
+    assert "share one interpreter" in told.tools["run_python"]
+    with no_session_left(project):
+        told = yield run("print(1)")
+        assert "run_python has not been run: 429 session_limit: " in told.text and "2" in told.text
+    told = yield run(CHART)
+    check_chart(told, block)
+    told = yield run("print(x + 39)")
+    assert "stdout:\n42.0" in told.text
+    project.set("notebook", "CODE_INTERPRETER_TIMEOUT_S", "1")
+    told = yield run("while True: pass")
+    project.set("notebook", "CODE_INTERPRETER_TIMEOUT_S", "20")
+    assert "It was stopped at its time limit." in told.text
+    told = yield run("print(x)")
+    assert "variables" in told.text and "lost" in told.text and "NameError: name 'x' is not defined" in told.text, told
+    yield "The mean is 3."
+
+
+@pytest.mark.parametrize("block", PROGRAMS, ids=[name_of(block) for block in PROGRAMS])
+def test_the_program_as_it_stands(block, project, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(block.text)
+    folders = [REPOSITORY / "python"] + [MADE_FOR_LLAMA_INDEX] * ("llama_index" in block.text)
+    environment = {
+        "PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": ":".join(map(str, folders)),
+        "CODE_SANDBOX_URL": project.service.url, "CODE_SANDBOX_KEY": project.key, "OPENAI_AGENTS_DISABLE_TRACING": "1"}
+    command = [sys.executable, REPOSITORY / "tests" / "frameworks" / "twice.py", program, "plain", "notebook"]
+    with ModelServer(stateless(block), stateful(block, project)) as model:
+        done = subprocess.run(command, env={**environment, **model.environment}, capture_output=True, text=True,
+                              timeout=120)
+        model.finish(done.stdout + done.stderr)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stdout.splitlines() if line.startswith(("The mean is 3.", "-- end"))] == [
+        "The mean is 3.", "-- end of plain", "The mean is 3.", "-- end of notebook"], done.stdout
+    project.delete(conversation_of(block))  # with its session
+
+
+def test_every_adapter_has_a_program_of_ten_lines_or_so():
+    adapters = {path.stem for path in (REPOSITORY / "python" / "code_sandbox" / "adapters").glob("[a-z]*.py")}
+    assert adapters == {name_of(block).split()[0] for block in PROGRAMS}
+    assert max(block.text.strip().count("\n") for block in PROGRAMS) < 14
+    named = re.findall(r"^## (.+)$", PAGE.text, re.M)
+    assert len(named) == 8
