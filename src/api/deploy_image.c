@@ -93,7 +93,7 @@ json_t *deploy_progress(const char *bytes, size_t length) {
         return shown;
 }
 
-/* Of the connections that it tried, the last that came to nothing. Names of hosts are the import's own words: left out. */
+/* Of the connections that it tried, the last that came to nothing. Names of hosts are the import's own words. */
 void deploy_network_reason(const struct rendered_list *records, char ret[DEPLOY_REASON_BYTES]) {
         ret[0] = '\0';
         for (size_t i = 0; i < records->count; i++) {

@@ -77,7 +77,7 @@ static void print_setting(FILE *out, const struct setting *setting) {
         print_wrapped(out, "  - ", 4, line);
         print_default(setting, line, sizeof(line));
         print_wrapped(out, "  - ", 4, line);
-        if (setting->reload)
+        if (setting->reload || setting->egress)
                 fputs("  - Can change while the service runs.\n", out);
 }
 
@@ -144,7 +144,7 @@ void config_print_sample(FILE *out) {
                 fputc('\n', out);
                 print_comment(out, setting->doc);
                 snprintf(line, sizeof(line), "Allowed: %s.%s", setting_allowed(setting, allowed, sizeof(allowed)),
-                         setting->reload ? " At once." : "");
+                         setting->reload || setting->egress ? " At once." : "");
                 print_comment(out, line);
                 if (setting->default_doc) {
                         print_default(setting, line, sizeof(line));

@@ -81,7 +81,7 @@ void config_each_pending(const struct config *config, const struct config *fresh
         for (size_t i = 0; i < config_settings_count; i++) {
                 const struct setting *setting = &config_settings[i];
                 char **word = word_of(setting, config);
-                if (setting->reload || setting->secret)
+                if (setting->reload || setting->egress || setting->secret)
                         continue;
                 if (word ? strcmp(*word, *word_of(setting, fresh)) == 0
                          : number_of(setting, config) == number_of(setting, fresh))
@@ -89,4 +89,23 @@ void config_each_pending(const struct config *config, const struct config *fresh
                 snprintf(name, sizeof(name), SETTING_PREFIX "%s", setting->name);
                 call(data, name);
         }
+}
+
+bool config_take_egress(struct config *config, struct config *fresh, config_text_fn call, void *data) {
+        char name[NAME_BYTES];
+        bool changed = false;
+        for (size_t i = 0; i < config_settings_count; i++) {
+                const struct setting *setting = &config_settings[i];
+                if (!setting->egress)
+                        continue;
+                char **before = word_of(setting, config), **after = word_of(setting, fresh), *text = *before;
+                if (strcmp(*before, *after) == 0)
+                        continue;
+                snprintf(name, sizeof(name), SETTING_PREFIX "%s", setting->name);
+                call(data, name, *before, *after);
+                *before = *after;
+                *after = text; /* freed with the rest of them */
+                changed = true;
+        }
+        return changed;
 }

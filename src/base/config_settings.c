@@ -337,6 +337,7 @@ const struct setting config_settings[] = {
 
         {.group = "Network of tool calls",
          .name = "EGRESS",
+         .egress = true,
          .offset = AT(egress),
          .parse = value_parse_egress,
          .initial_text = "on",
@@ -344,6 +345,7 @@ const struct setting config_settings[] = {
          .doc = "Whether tool calls, and imports of images, have a network: the public internet over HTTP and HTTPS. "
                 "With off, every connection and every lookup is refused. Snippets have none in any case."},
         {.name = "EGRESS_ALLOW",
+         .egress = true,
          .offset = AT(egress_allow),
          .parse = value_parse_prefixes,
          .initial_text = "",
@@ -353,6 +355,7 @@ const struct setting config_settings[] = {
                 "named; at most four ports besides these two. An address of this host itself must be named as a single "
                 "address: no range opens it."},
         {.name = "EGRESS_DENY",
+         .egress = true,
          .offset = AT(egress_deny),
          .parse = value_parse_prefixes,
          .initial_text = "",
@@ -362,6 +365,7 @@ const struct setting config_settings[] = {
                 "SANDBOX_EGRESS_ALLOW. Name here the public addresses under which this host and what belongs to it are "
                 "reachable by way of a router or a load balancer: the host itself does not know them."},
         {.name = "EGRESS_RESOLVER",
+         .egress = true,
          .offset = AT(egress_resolver),
          .parse = value_parse_resolvers,
          .initial_text = "",

@@ -29,6 +29,7 @@ struct setting {
         const char *initial_text;        /* of a text */
         int (*compute_text)(char **ret); /* takes the place of `initial_text` */
         bool reload;                     /* can change while the service runs (SIGHUP) */
+        bool egress;                     /* the egress process's: that is started anew for it (SIGHUP) */
         bool secret;                     /* never shown in a message, and NAME_FILE may name a file that holds it */
         const char *unit;                /* of a number, plural */
         const char *allowed;             /* of a text: completes "allowed is ..." */

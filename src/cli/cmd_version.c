@@ -20,7 +20,8 @@ const struct command cmd_version = {
         .name = "version",
         .summary = "show the version of platformctl",
         .usage = "",
-        .description = "Shows the version of this program and of the libraries that it uses. So\ndoes `platformctl --version`.\n",
+        .description = "Shows the version of this program and of the libraries that it uses. So\n"
+                       "does `platformctl --version`.\n",
         .examples = "  platformctl version\n",
         .run = run,
 };

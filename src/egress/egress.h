@@ -22,5 +22,6 @@ struct egress {
         int route_fd;
         struct resolver *resolver;
         struct room *rooms;                  /* list */
+        bool retired;                        /* ends after the last of them */
         size_t connections, connections_max; /* of all rooms, as many as there are descriptors for */
 };

@@ -29,8 +29,21 @@
 #define CONNECTIONS_MAX 8192
 #define QUESTIONS_MAX 256
 #define RESOLV_CONF "/etc/resolv.conf"
+#define LAST_WORDS_NS (5 * NS_PER_S) /* channels take less: channel.c */
 
 /* ---- orders */
+
+static void on_last_words(void *data) {
+        struct egress *egress = data;
+        loop_quit(egress->loop, 0);
+}
+
+/* What the last rooms were is still to be told. */
+static void end_if_idle(struct egress *egress) {
+        if (egress->retired && !egress->rooms &&
+            loop_add_timer(egress->loop, LAST_WORDS_NS, on_last_words, egress, NULL) < 0)
+                loop_quit(egress->loop, 0);
+}
 
 static void obey(struct egress *egress, const struct egress_order *order, const int *fds, size_t fd_count) {
         int r = 0;
@@ -38,6 +51,10 @@ static void obey(struct egress *egress, const struct egress_order *order, const 
                 r = room_attach(egress, order->room, fds[EGRESS_FD_LISTENERS], fds[EGRESS_FD_CHANNEL]);
         } else if (order->kind == EGRESS_DETACH && fd_count == 0) {
                 room_detach(egress, order->room);
+                end_if_idle(egress);
+        } else if (order->kind == EGRESS_RETIRE && fd_count == 0) {
+                egress->retired = true;
+                end_if_idle(egress);
         } else {
                 for (size_t i = 0; i < fd_count; i++)
                         close(fds[i]);

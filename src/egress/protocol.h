@@ -14,6 +14,7 @@
 enum egress_order_kind {
         EGRESS_ATTACH = 1, /* EGRESS_ATTACH_FDS descriptors beside it */
         EGRESS_DETACH,     /* the room is gone: end its connections, tell of them, close its channel */
+        EGRESS_RETIRE,     /* no room will come any more: end with the last one */
 };
 
 enum egress_attach_fd { EGRESS_FD_LISTENERS, EGRESS_FD_CHANNEL, EGRESS_ATTACH_FDS };

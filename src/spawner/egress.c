@@ -94,11 +94,23 @@ int egress_start(struct spawner *spawner, struct err *e) {
         return 0;
 }
 
-static int give(const struct spawner *spawner, enum egress_order_kind kind, uint64_t room, const int *fds, size_t n) {
+static int give(int to, enum egress_order_kind kind, uint64_t room, const int *fds, size_t n) {
         const struct egress_order order = {.kind = kind, .room = room};
-        if (spawner->egress_fd < 0)
-                return -ENOTCONN;
-        return fdpass_send(spawner->egress_fd, &order, sizeof(order), fds, n);
+        return to < 0 ? -ENOTCONN : fdpass_send(to, &order, sizeof(order), fds, n);
+}
+
+/* It is jailed to what it was started with, so that other rules need another process. */
+int egress_renew(struct spawner *spawner, struct err *e) {
+        int before = spawner->egress_fd;
+        if (before < 0)
+                return 0; /* it is being started again */
+        int r = egress_start(spawner, e);
+        if (r < 0)
+                return r;
+        close_fd(&spawner->egress_old_fd);
+        spawner->egress_old_fd = before;
+        give(before, EGRESS_RETIRE, 0, NULL, 0);
+        return 0;
 }
 
 int egress_attach(struct spawner *spawner, uint64_t room, int *ret_room_fd, int *ret_api_fd) {
@@ -115,7 +127,7 @@ int egress_attach(struct spawner *spawner, uint64_t room, int *ret_room_fd, int 
                 [EGRESS_FD_LISTENERS] = listeners[1],
                 [EGRESS_FD_CHANNEL] = channel[1],
         };
-        r = give(spawner, EGRESS_ATTACH, room, theirs, EGRESS_ATTACH_FDS);
+        r = give(spawner->egress_fd, EGRESS_ATTACH, room, theirs, EGRESS_ATTACH_FDS);
         close(listeners[1]);
         close(channel[1]);
         if (r < 0) {
@@ -130,11 +142,14 @@ int egress_attach(struct spawner *spawner, uint64_t room, int *ret_room_fd, int 
 
 /* One that does not read its orders hangs: nobody has a network then, and only its end can help. */
 void egress_detach(struct spawner *spawner, uint64_t room) {
-        if (give(spawner, EGRESS_DETACH, room, NULL, 0) == -EAGAIN && spawner->egress_pid > 0)
+        if (give(spawner->egress_old_fd, EGRESS_DETACH, room, NULL, 0) == -EAGAIN)
+                close_fd(&spawner->egress_old_fd);
+        if (give(spawner->egress_fd, EGRESS_DETACH, room, NULL, 0) == -EAGAIN && spawner->egress_pid > 0)
                 kill(spawner->egress_pid, SIGKILL);
 }
 
 void egress_end(struct spawner *spawner) {
+        close_fd(&spawner->egress_old_fd);
         close_fd(&spawner->egress_fd);
 }
 

@@ -25,6 +25,12 @@ int egress_attach(struct spawner *spawner, uint64_t room, int *ret_room_fd, int 
  * for a number that was never attached. */
 void egress_detach(struct spawner *spawner, uint64_t room);
 
+/*
+ * One with the settings as they are now, for the rooms to come; the one before keeps its own and then ends. Those of a
+ * still earlier one lose their network. 0 or a negative errno: the rooms to come have that one still.
+ */
+int egress_renew(struct spawner *spawner, struct err *e);
+
 /* Closes its orders; it ends when it sees that. */
 void egress_end(struct spawner *spawner);
 

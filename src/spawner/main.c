@@ -242,7 +242,7 @@ static int take_options(int argc, char **argv) {
 
 int main(int argc, char **argv) {
         static struct spawner spawner = {
-                .lock_fd = -1, .store_fd = -1, .init_fd = -1, .listening_fd = -1, .api_fd = -1, .egress_fd = -1,
+                .lock_fd = -1, .store_fd = -1, .init_fd = -1, .listening_fd = -1, .api_fd = -1, .egress_fd = -1, .egress_old_fd = -1,
                 .holder_fd = -1, .outer_user_fd = -1, .outer_pid_fd = -1};
         struct err e;
         int wanted = take_options(argc, argv);

@@ -1,7 +1,8 @@
 /*
  * SIGHUP: reads the settings again and hands what can change to the api process, which cannot read them any more.
  *
- * Runs in the spawner. The settings come from the operator, as at the start; numbers go on, and nothing else.
+ * Runs in the spawner. The settings come from the operator, as at the start; numbers go on, and nothing else. For the
+ * rules of the network there is a new egress process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,11 +13,16 @@
 #include "base/cleanup.h"
 #include "base/config_reload.h"
 #include "base/log.h"
-#include "spawner/spawner.h"
+#include "spawner/egress.h"
 
 static void say_change(void *data, const char *name, int64_t from, int64_t to) {
         (void)data;
         log_info("a setting was changed", "setting", name, "from", log_num(from), "to", log_num(to));
+}
+
+static void say_rule(void *data, const char *name, const char *from, const char *to) {
+        (void)data;
+        log_info("a setting was changed", "setting", name, "from", from, "to", to);
 }
 
 static void say_pending(void *data, const char *name) {
@@ -47,6 +53,8 @@ void reload_on_signal(void *data, int signal_number) {
         }
         config_each_pending(&spawner->config, &fresh, say_pending, NULL);
         config_numbers_of(&fresh, &numbers);
+        if (config_take_egress(&spawner->config, &fresh, say_rule, NULL) && egress_renew(spawner, &e) < 0)
+                log_error("the network's changed settings are not in force", "why", e.message);
         config_deinit(&fresh);
         int r = config_numbers_take(&spawner->config, &numbers, say_change, NULL);
         spawner_allow_sandboxes(spawner);

@@ -51,6 +51,7 @@ struct spawner {
         /* The egress process: egress.h. */
         pid_t egress_pid; /* 0: it is being started again */
         int egress_fd;
+        int egress_old_fd; /* of the one before, which still has the rooms that were given to it; or -1 */
         uint16_t egress_ports[CONFIG_EGRESS_PORTS_MAX];
         size_t egress_port_count;
 

@@ -63,14 +63,15 @@ def fetch(world, spawner, *urls):
 
 
 def egress_process(spawner):
-    """The one child of the spawner with that name; None while there is none."""
+    """The youngest child of the spawner with that name; None while there is none."""
+    found = None
     for pid in open(f"/proc/{spawner.process.pid}/task/{spawner.process.pid}/children").read().split():
         try:
             if open(f"/proc/{pid}/comm").read() == "sandboxd-egress\n":
-                return Process(int(pid))
+                found = Process(int(pid))
         except OSError:
             pass  # another child, which has just ended
-    return None
+    return found
 
 
 def descriptors_of(process):
