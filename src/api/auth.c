@@ -9,6 +9,7 @@
 
 #include "api/api.h"
 #include "api/console_login.h"
+#include "api/door.h"
 #include "api/names.h"
 #include "api/ratelimit.h"
 #include "base/config.h"
@@ -83,13 +84,15 @@ int auth_find_key(struct api *api, const char *text, struct store_key *ret) {
 
 /* A key is taken before a cookie: no page of another origin can make a browser send one. */
 static bool find_key(struct auth *auth, struct http_request *request, struct store_key *key) {
-        const char *text = bearer(http_header(request, "Authorization"));
-        bool console = config_console(auth->api->config) != CONSOLE_OFF;
+        char storage[DOOR_KEY_BYTES];
+        enum door door = route_door(request->route);
+        const char *text = door ? door_key(request, storage) : bearer(http_header(request, "Authorization"));
+        bool console = config_console(auth->api->config) != CONSOLE_OFF && !door;
         if (!text && console && console_has_cookie(request))
                 return console_admit(auth->api->console, request, key);
         if (!text) {
-                http_reply_error(request, HTTP_UNAUTHORIZED, NULL,
-                                 "A key is needed: send the header \"Authorization: Bearer KEY\".");
+                http_reply_error(request, HTTP_UNAUTHORIZED, NULL, "A key is needed: send the header \"%s\".",
+                                 door ? door_key_place(door) : "Authorization: Bearer KEY");
                 return false;
         }
         int r = auth_find_key(auth->api, text, key);

@@ -12,6 +12,7 @@
 #include "api/auth.h"
 #include "api/console_assets.h"
 #include "api/datadir.h"
+#include "api/door.h"
 #include "api/http_exchange.h"
 #include "api/http_front.h"
 #include "api/routes.h"
@@ -19,16 +20,33 @@
 #include "base/log.h"
 #include "store/key.h"
 
+/* A front door that is shut is no path; what would open it is said as the service's own error. */
+static bool admit_door(struct http_exchange *exchange) {
+        struct http_request *request = &exchange->request;
+        enum door door = route_door(request->route);
+        if (door == DOOR_NONE || door_is_open(exchange->server->api->config, door))
+                return true;
+        request->route = NULL;
+        http_reply_error(request, HTTP_NOT_FOUND, NULL,
+                         "There is no such path: it belongs to the front door \"%s\", which is switched off. The "
+                         "operator can switch it on with SANDBOX_FRONT_DOORS.",
+                         door_name(door));
+        return false;
+}
+
 bool exchange_admit_route(struct http_exchange *exchange) {
         struct http_request *request = &exchange->request;
         char allow[ROUTE_ALLOW_BYTES];
         switch (route_find(request->method, request->path, &request->route, exchange->params, request->params, allow)) {
         case ROUTE_FOUND:
-                return true;
+                return admit_door(exchange);
         case ROUTE_UNKNOWN:
                 http_reply_error(request, HTTP_NOT_FOUND, NULL, "There is no such path.");
                 return false;
         case ROUTE_WRONG_METHOD:
+                if (!admit_door(exchange))
+                        return false;
+                request->route = NULL;
                 http_reply_header(request, "Allow", allow);
                 http_reply_error(request, HTTP_METHOD_NOT_ALLOWED, NULL, "This path allows only: %s.", allow);
                 return false;

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "api/audit.h"
+#include "api/door.h"
 #include "api/http_exchange.h"
+#include "api/json.h"
 #include "base/cleanup.h"
 
 #define FILE_BLOCK_BYTES 65536
@@ -165,6 +167,21 @@ void http_reply_empty(struct http_request *request, unsigned status) {
         http_reply_static(request, status, NULL, "", 0);
 }
 
+/* At a front door, errors look as its clients know them, those from before its handler too. */
+static void reply_error_body(struct http_request *request, enum http_error kind, const char *param,
+                             const char *message) {
+        unsigned status = http_error_status(kind);
+        enum door door = route_door(request->route);
+        if (door == DOOR_NONE) {
+                http_reply_json(request, status, http_error_body(kind, param, message));
+                return;
+        }
+        json_t *clean = json_string_lossy(message, strlen(message));
+        json_t *body = door_error_body(door, status, http_error_type(kind), json_string_value(clean));
+        json_decref(clean);
+        http_reply_json(request, door_error_status(door, status), body);
+}
+
 void http_reply_error(struct http_request *request, enum http_error kind, const char *param, const char *format, ...) {
         struct http_exchange *exchange = exchange_of(request);
         const char *retry_after = http_error_retry_after(kind);
@@ -180,7 +197,7 @@ void http_reply_error(struct http_request *request, enum http_error kind, const 
                 http_reply_header(request, "WWW-Authenticate", "Bearer");
         if (http_error_is_refusal(kind))
                 audit_refused(exchange->server->api, request, http_error_type(kind), param);
-        http_reply_json(request, http_error_status(kind), http_error_body(kind, param, message));
+        reply_error_body(request, kind, param, message);
 }
 
 void http_drop(struct http_request *request) {

@@ -14,6 +14,10 @@
 #include "api/conversation_events.h"
 #include "api/conversations.h"
 #include "api/deploy.h"
+#include "api/door_azure.h"
+#include "api/door_dify.h"
+#include "api/door_e2b.h"
+#include "api/door_piston.h"
 #include "api/execute.h"
 #include "api/files.h"
 #include "api/live_sessions.h"
@@ -80,6 +84,27 @@ static const struct route routes[] = {
         {"GET", "/v1/audit", ROUTE_ADMIN, audit_handle_list, ROUTE_BODY_NONE},
         {"GET", "/v1/audit/segments", ROUTE_ADMIN, audit_handle_segments, ROUTE_BODY_NONE},
         {"GET", "/v1/audit/segments/{first}", ROUTE_ADMIN, audit_handle_segment, ROUTE_BODY_NONE},
+
+        /* Front doors: other services' interfaces, each there if it is switched on. */
+        {"POST", "/execute", ROUTE_E2B, e2b_handle_execute, ROUTE_BODY_CONFIGURED},
+        {"GET", "/contexts", ROUTE_E2B, e2b_handle_contexts_list, ROUTE_BODY_NONE},
+        {"POST", "/contexts", ROUTE_E2B, e2b_handle_contexts_create, ROUTE_BODY_SMALL},
+        {"POST", "/contexts/{id}/restart", ROUTE_E2B, e2b_handle_contexts_restart, ROUTE_BODY_SMALL},
+        {"DELETE", "/contexts/{id}", ROUTE_E2B, e2b_handle_contexts_delete, ROUTE_BODY_NONE},
+        {"POST", "/v2/sandboxes", ROUTE_E2B, e2b_handle_sandboxes_create, ROUTE_BODY_SMALL},
+        {"POST", "/v2/sandboxes/{id}/connect", ROUTE_E2B, e2b_handle_sandboxes_connect, ROUTE_BODY_SMALL},
+        {"DELETE", "/sandboxes/{id}", ROUTE_E2B, e2b_handle_sandboxes_delete, ROUTE_BODY_NONE},
+        {"POST", "/v1/sandbox/run", ROUTE_DIFY, door_dify_handle_run, ROUTE_BODY_CONFIGURED},
+        {"POST", "/api/v2/execute", ROUTE_PISTON, door_piston_handle_execute, ROUTE_BODY_CONFIGURED},
+        {"GET", "/api/v2/runtimes", ROUTE_PISTON, door_piston_handle_runtimes, ROUTE_BODY_NONE},
+        {"POST", "/executions", ROUTE_AZURE, azure_handle_executions, ROUTE_BODY_CONFIGURED},
+        {"POST", "/code/execute", ROUTE_AZURE, azure_handle_code_execute, ROUTE_BODY_CONFIGURED},
+        {"DELETE", "/session", ROUTE_AZURE, azure_handle_session_delete, ROUTE_BODY_NONE},
+        {"GET", "/files", ROUTE_AZURE, azure_handle_files_list, ROUTE_BODY_NONE},
+        {"POST", "/files", ROUTE_AZURE, azure_handle_files_upload, ROUTE_BODY_CONFIGURED},
+        {"POST", "/files/upload", ROUTE_AZURE, azure_handle_files_upload, ROUTE_BODY_CONFIGURED},
+        {"GET", "/files/content/{path...}", ROUTE_AZURE, azure_handle_files_get, ROUTE_BODY_NONE},
+        {"GET", "/files/{name}/content", ROUTE_AZURE, azure_handle_files_get, ROUTE_BODY_NONE},
 };
 
 static int hex_value(char c) {
@@ -150,6 +175,7 @@ enum route_match route_find(const char *method, const char *path, const struct r
                         *ret = &routes[i];
                         return ROUTE_FOUND;
                 }
+                *ret = &routes[i];
                 add_allowed(allow, routes[i].method);
         }
         memset(params, 0, HTTP_PARAMS_MAX * sizeof(params[0]));

@@ -148,6 +148,17 @@ enum config_console config_console(const struct config *config) {
         return strcmp(config->console, "https") == 0 ? CONSOLE_HTTPS : CONSOLE_ON;
 }
 
+bool config_front_door(const struct config *config, const char *name) {
+        size_t wanted = strlen(name);
+        for (const char *given = config->front_doors; *given; given += *given == ',') {
+                size_t length = strcspn(given, ",");
+                if (length == wanted && memcmp(given, name, length) == 0)
+                        return true;
+                given += length;
+        }
+        return false;
+}
+
 int config_egress_ports(const struct config *config, uint16_t ports[CONFIG_EGRESS_PORTS_MAX], size_t *ret_count) {
         static const uint16_t always[] = {80, 443};
         struct prefix_list list;

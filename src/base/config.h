@@ -53,6 +53,7 @@ struct config {
         int64_t audit_max_bytes;         /* SANDBOX_AUDIT_MAX_BYTES: of the audit log; 0: no limit */
         char *console;                   /* SANDBOX_CONSOLE: on, off, https */
         int64_t console_session_s;       /* SANDBOX_CONSOLE_SESSION_SECONDS: how long a sign-in lasts */
+        char *front_doors;               /* SANDBOX_FRONT_DOORS: names with commas between them, no spaces */
         char *egress;                    /* SANDBOX_EGRESS: on, off */
         char *egress_allow;              /* SANDBOX_EGRESS_ALLOW: base/prefix.h */
         char *egress_deny;               /* SANDBOX_EGRESS_DENY: the same */
@@ -87,6 +88,9 @@ int config_egress_ports(const struct config *config, uint16_t ports[CONFIG_EGRES
 /* The setting console. */
 enum config_console { CONSOLE_OFF, CONSOLE_ON, CONSOLE_HTTPS /* on, and its cookie is sent over TLS only */ };
 enum config_console config_console(const struct config *config);
+
+/* Whether the setting front_doors names this one. */
+bool config_front_door(const struct config *config, const char *name);
 
 /*
  * What `--help-config` prints: every setting with its default, range and meaning, from the same table. It is Markdown

@@ -335,6 +335,16 @@ const struct setting config_settings[] = {
          .doc = "How long somebody who has signed in at the Console stays so. Without a request it ends after an "
                 "hour."},
 
+        {.group = "Front doors",
+         .name = "FRONT_DOORS",
+         .offset = AT(front_doors),
+         .parse = value_parse_front_doors,
+         .initial_text = "",
+         .allowed = "a list of e2b, dify, piston and azure, with commas between them",
+         .default_doc = "none",
+         .doc = "Interfaces of other services that this one offers beside its own, so that their clients can be used. Each "
+                "covers a part of its protocol; docs/front-doors.md says which."},
+
         {.group = "Network of tool calls",
          .name = "EGRESS",
          .egress = true,

@@ -196,6 +196,25 @@ int value_parse_registries(const char *text, const char *base, char **ret, struc
         return 0;
 }
 
+int value_parse_front_doors(const char *text, const char *base, char **ret, struct err *e) {
+        static const char *const doors[] = {"e2b", "dify", "piston", "azure"};
+        CLEANUP_FREE char *list = NULL;
+        (void)base;
+        int r = parse_list(text, LETTERS_AND_DIGITS, &list, e);
+        if (r < 0)
+                return r;
+        for (const char *name = list; *name; name += *name == ',') {
+                size_t length = strcspn(name, ","), i = 0;
+                while (i < ARRAY_SIZE(doors) && (strlen(doors[i]) != length || memcmp(doors[i], name, length) != 0))
+                        i++;
+                if (i == ARRAY_SIZE(doors))
+                        return err_set(e, -EINVAL, "has a name in it that is none of a front door");
+                name += length;
+        }
+        *ret = TAKE_PTR(list);
+        return 0;
+}
+
 int value_parse_database(const char *text, const char *base, char **ret, struct err *e) {
         (void)base;
         if (strcmp(text, "sqlite") == 0)

@@ -18,6 +18,7 @@ int value_parse_log_level(const char *text, const char *base, char **ret, struct
 int value_parse_console(const char *text, const char *base, char **ret, struct err *e);
 int value_parse_names(const char *text, const char *base, char **ret, struct err *e);
 int value_parse_registries(const char *text, const char *base, char **ret, struct err *e);
+int value_parse_front_doors(const char *text, const char *base, char **ret, struct err *e);
 int value_parse_database(const char *text, const char *base, char **ret, struct err *e);
 int value_parse_egress(const char *text, const char *base, char **ret, struct err *e);
 int value_parse_prefixes(const char *text, const char *base, char **ret, struct err *e);

@@ -4,6 +4,7 @@ import pytest
 
 from support.cli import Cli
 from support.fake_api import KEY, FakeApi
+from support.projects import Project
 
 
 @pytest.fixture
@@ -16,3 +17,19 @@ def fake():
 @pytest.fixture
 def cli(fake):
     return Cli(fake.url, KEY)
+
+
+@pytest.fixture(scope="session")
+def doors(make_service):
+    """A service with all front doors."""
+    running = make_service({"SANDBOX_FRONT_DOORS": "e2b, dify, piston, azure", "SANDBOX_SESSIONS_PER_PROJECT": 8,
+                            "SANDBOX_EXECUTE_MAX_TIMEOUT_S": 30, "SANDBOX_WARM_POOL": 2})
+    yield running
+    assert running.stop() == 0
+    assert not running.leaks.found, running.leaks.found
+
+
+@pytest.fixture
+def at_doors(doors):
+    """A project there."""
+    return Project(doors)

@@ -14,6 +14,7 @@ CLIENTS = REPOSITORY / "build" / "test-clients" / "bin"
 SETTINGS = REPOSITORY / "tests" / "clients"
 SOURCES = REPOSITORY / "src" / "api"
 SCOPES = {"ROUTE_OPEN": "open", "ROUTE_PROJECT": "project", "ROUTE_ADMIN": "admin"}
+DOORS = ("ROUTE_E2B", "ROUTE_DIFY", "ROUTE_PISTON", "ROUTE_AZURE")
 # Where bodies are decoded, and the schema of each. The Console's own endpoints are no interface.
 TABLES = {
     ("execute_request.c", "make_table"): "ExecuteRequest",
@@ -52,10 +53,12 @@ def operations(document):
 
 
 def routes():
-    """{(method, path): scope} of the table in src/api/routes.c, without the pages for people."""
+    """{(method, path): scope} of the table in src/api/routes.c, without the pages for people and the front doors, whose
+    protocols are described by others."""
     rows = re.findall(r'\{"(\w+)", "([^"]+)", (ROUTE_\w+),', (SOURCES / "routes.c").read_text())
     assert len(rows) > 30
-    return {(method, path): SCOPES[scope] for method, path, scope in rows if not path.startswith(("/console", "/docs"))}
+    return {(method, path): SCOPES[scope] for method, path, scope in rows
+            if not path.startswith(("/console", "/docs")) and scope not in DOORS}
 
 
 def scope_of(operation):

@@ -221,6 +221,7 @@ int main(int argc, char **argv) {
                 .session_idle_s = 900,
                 .conversation_ttl_s = argc > 7 ? atoi(argv[7]) : 86400,
                 .console = argc > 5 ? argv[5] : (char[]){"on"},
+                .front_doors = (char[]){""},
                 .console_session_s = argc > 6 ? atoi(argv[6]) : 43200,
         };
         struct store_key key = {.public_id = "key_test"};

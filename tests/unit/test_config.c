@@ -209,6 +209,24 @@ static void test_the_console_is_one_of_three(void **state) {
         unsetenv("SANDBOX_CONSOLE");
 }
 
+static void test_front_doors(void **state) {
+        struct config config;
+        struct err e;
+        (void)state;
+        load(&config);
+        assert_false(config_front_door(&config, "e2b"));
+        config_deinit(&config);
+        setenv("SANDBOX_FRONT_DOORS", "e2b, azure", 1);
+        load(&config);
+        assert_true(config_front_door(&config, "e2b") && config_front_door(&config, "azure"));
+        assert_false(config_front_door(&config, "dify") || config_front_door(&config, "e2"));
+        config_deinit(&config);
+        setenv("SANDBOX_FRONT_DOORS", "e2b,openai", 1);
+        assert_int_equal(config_load(&config, &e), -EINVAL);
+        assert_non_null(strstr(e.message, "e2b, dify, piston and azure"));
+        unsetenv("SANDBOX_FRONT_DOORS");
+}
+
 static void test_every_number_at_its_bounds(void **state) {
         (void)state;
         for (size_t i = 0; i < config_settings_count; i++) {
@@ -623,6 +641,7 @@ int main(void) {
                 cmocka_unit_test_setup(test_max_concurrent_follows_the_cpus, start),
                 cmocka_unit_test_setup(test_environment, start),
                 cmocka_unit_test_setup(test_the_console_is_one_of_three, start),
+                cmocka_unit_test_setup(test_front_doors, start),
                 cmocka_unit_test_setup(test_every_number_at_its_bounds, start),
                 cmocka_unit_test_setup(test_what_is_no_number, start),
                 cmocka_unit_test_setup(test_unknown_names, start),
