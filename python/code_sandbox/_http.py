@@ -87,6 +87,9 @@ class Stream:
         except (OSError, http.client.HTTPException) as problem:
             self.close()
             raise self._lost(problem) from problem
+        except BaseException:
+            self.close()
+            raise
         missing = self._response.length or 0  # of what the head had promised; http.client does not mind
         if len(body) <= REPLY_BYTES_MAX and missing > 0:
             self.close()
@@ -252,6 +255,10 @@ class Transport:
                 else f"went away: {_words(problem)}"
             )
             raise ConnectionFailed(f"The service at {self.address} {words}.", sent) from problem
+        except BaseException:  # Ctrl-C: the run ends with the connection, which a traceback may keep for long
+            cancellation.watch(None)
+            connection.close()
+            raise
         return Stream(self, connection, response, cancellation)
 
     def request(

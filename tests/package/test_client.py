@@ -2,6 +2,9 @@
 import asyncio
 import base64
 import inspect
+import signal
+import threading
+import time
 
 import pytest
 from fake_platform import KEY, call_reply, error, event, run_reply
@@ -277,6 +280,26 @@ def test_a_cancelled_task_ends_its_run(fake):
 
     asyncio.run(main())
     assert fake.gone.wait(5) and len(fake.requests) == 1
+
+
+@pytest.mark.parametrize("answer", ["hang", (200, "events", ["{", "hang"])], ids=["no answer", "in its middle"])
+def test_an_interrupted_run_ends(fake, answer):
+    """Ctrl-C: also while the exception is kept, as an interactive Python does."""
+    fake.on(*RUN, answer)
+
+    def interrupt():
+        while not fake.requests:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    with Client(fake.url, KEY) as client:
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt) as kept:
+            client.run("1")
+        thread.join()
+        assert fake.gone.wait(5), kept
 
 
 def test_a_cancelled_task_does_not_try_again(fake):
