@@ -16,7 +16,7 @@ from typing import Any
 from . import _threads, _values
 from ._describe import describe
 from ._models import Run
-from ._run_python import run_python, run_python_async
+from ._run_python import is_run_python, run_python, run_python_async
 from ._tool import tool_of
 
 Function = Callable[..., Any]
@@ -33,7 +33,7 @@ class Answer:
 
 
 def name_of(function: Function) -> str:
-    return "run_python" if function in (run_python, run_python_async) else tool_of(function).name
+    return "run_python" if is_run_python(function) else tool_of(function).name
 
 
 def descriptions(functions: Iterable[Function], format: str) -> list[dict[str, Any]]:

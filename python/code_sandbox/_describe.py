@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._run_python import describe_run_python, run_python, run_python_async
+from ._run_python import describe_run_python, is_run_python
 from ._tool import Tool, tool_of
 
 
@@ -49,6 +49,6 @@ def describe(tool: Callable[..., Any], format: str = "openai") -> dict[str, Any]
     """
     if format not in _FORMATS:
         raise ValueError(f"There is no format {format!r}; there are: {', '.join(_FORMATS)}.")
-    if tool in (run_python, run_python_async):
+    if is_run_python(tool):
         return describe_run_python(format)
     return _FORMATS[format](tool_of(tool))

@@ -81,6 +81,13 @@ for _function in (run_python, run_python_async):
     _function.__annotations__["return"] = object
 
 
+def is_run_python(function: object) -> bool:
+    """Also a wrapper of it, with functools.wraps: an author may want to see what is run, and what came of it."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function in (run_python, run_python_async)
+
+
 def describe_run_python(format: str) -> dict[str, Any]:
     """As the service describes it to the model of the present agent."""
     settings = _platform()

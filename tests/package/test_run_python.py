@@ -1,6 +1,8 @@
 """run_python as a ready tool: it runs on the platform or not at all, and is described by the service."""
 import asyncio
+import functools
 import inspect
+import types
 import typing
 
 import pytest
@@ -48,6 +50,34 @@ def test_its_description_is_the_service_s(platform):
         assert describe(run_python, name) == describe(run_python_async, name) == {"name": "run_python", "format": name}
     platform.on("GET", "/v1/tools/run_python?format=openai&agent=shop", {"changed": True})
     assert describe(run_python) == {"changed": True}  # the agent's mode may change: it is asked each time
+
+
+def test_a_wrapper_of_it_counts_as_it(platform):
+    """So that a program can show what is run."""
+    from code_sandbox.adapters import openai as for_openai
+
+    shown = []
+
+    @functools.wraps(run_python)
+    def wrapper(code, timeout_s=None):
+        shown.append(code)
+        return run_python(code, timeout_s)
+
+    @functools.wraps(run_python_async)
+    async def wrapper_async(code, timeout_s=None):
+        shown.append(code)
+        return await run_python_async(code, timeout_s)
+
+    platform.on("GET", "/v1/tools/run_python?format=openai&agent=shop", {"name": "run_python"})
+    platform.on(*RUN, run_reply(stdout="42\n"))
+    function = types.SimpleNamespace(name="run_python", arguments='{"code": "print(42)", "timeout_s": 3}')
+    message = types.SimpleNamespace(tool_calls=[types.SimpleNamespace(id="call_1", function=function)])
+    answer = [{"role": "tool", "tool_call_id": "call_1", "content": "stdout:\n42"}]
+    for each in (wrapper, wrapper_async):
+        assert for_openai.tools(each) == [{"name": "run_python"}]
+        assert asyncio.run(for_openai.answers_async(message, each)) == answer
+    assert for_openai.answers(message, wrapper) == answer and shown == ["print(42)"] * 3
+    assert platform.last.json["timeout_s"] == 3
 
 
 def test_it_can_be_listed_as_a_function():
