@@ -13,7 +13,6 @@ import pytest
 
 from docs.pages import REPOSITORY, Page
 from support.model_server import ModelServer, run
-from support.projects import Project
 
 PAGE = Page(REPOSITORY / "docs" / "frameworks.md")
 PROGRAMS = [block for block in PAGE.blocks if block.language == "py"]
@@ -35,16 +34,6 @@ def conversation_of(block):
 
 def sees_charts(block):
     return "StateGraph" not in block.text  # chat completions: the chart is the artifact of the message
-
-
-@pytest.fixture(scope="module")
-def project(make_service):
-    service = make_service({"SANDBOX_WARM_POOL": 2})
-    made = Project(service)
-    made.agent("plain")
-    yield made
-    assert service.stop() == 0
-    assert not service.leaks.found, service.leaks.found
 
 
 @contextlib.contextmanager

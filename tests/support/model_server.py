@@ -199,7 +199,7 @@ class ModelServer:
                     next(self.current)
                 said = self.current.send(told_by(request))
             except BaseException as problem:  # shown by the test
-                self.failure = self.failure or problem
+                self.failure, self.current = self.failure or problem, None
                 return None
             if isinstance(said, str):
                 self.current = None
