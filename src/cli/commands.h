@@ -7,6 +7,7 @@
 
 extern const struct command cmd_run;
 extern const struct command cmd_call;
+extern const struct command cmd_mcp;
 extern const struct command cmd_status;
 extern const struct command cmd_doctor;
 extern const struct command cmd_environment;

@@ -2,7 +2,6 @@
 #include "cli/http_client.h"
 
 #include <arpa/inet.h>
-#include <curl/curl.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/http_transfer.h"
 #include "cli/interrupt.h"
 
 #define REPLY_MAX (256UL << 20) /* 16 MB of files as base64, output, figures: with room to spare */
-#define CONNECT_TIMEOUT_MS 5000L
 #define POLL_MS 1000
 
 struct http_client {
@@ -144,16 +143,10 @@ int http_client_set_project(struct http_client *client, const char *project, str
         return line && add_header(client, line) == 0 ? 0 : err_set(e, -ENOMEM, "out of memory");
 }
 
-static void free_headers(struct curl_slist *headers) {
-        for (struct curl_slist *line = headers; line; line = line->next)
-                explicit_bzero(line->data, strlen(line->data));
-        curl_slist_free_all(headers);
-}
-
 void http_client_free(struct http_client *client) {
         if (!client)
                 return;
-        free_headers(client->headers);
+        http_transfer_free_headers(client->headers);
         curl_easy_cleanup(client->curl);
         curl_multi_cleanup(client->multi);
         free(client->url);
@@ -162,6 +155,10 @@ void http_client_free(struct http_client *client) {
 
 const char *http_client_url(const struct http_client *client) {
         return client->url;
+}
+
+const struct curl_slist *http_client_headers(const struct http_client *client) {
+        return client->headers;
 }
 
 void http_reply_deinit(struct http_reply *reply) {
@@ -270,23 +267,12 @@ static int configure(struct transfer *transfer, const char *url) {
         CURL *curl = client->curl;
         double timeout_ms = call->timeout_s * 1000;
         curl_easy_reset(curl);
-        client->message[0] = '\0';
-        bool ok = own_headers(transfer) == 0 && curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK &&
-                  curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L) == CURLE_OK && /* ".." may be somebody's name */
-                  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-                  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, client->message) == CURLE_OK &&
-                  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+        bool ok = own_headers(transfer) == 0 && http_transfer_prepare(curl, url, client->message) &&
                   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, transfer->headers) == CURLE_OK &&
-                  curl_easy_setopt(curl, CURLOPT_USERAGENT, "platformctl/" PRODUCT_VERSION) == CURLE_OK &&
-                  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS) == CURLE_OK &&
                   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
                                    timeout_ms > (double)INT_MAX ? (long)INT_MAX : (long)timeout_ms) == CURLE_OK &&
-                  curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK &&
                   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body) == CURLE_OK &&
                   curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer) == CURLE_OK;
-        /* A proxy that the environment names is of no use for this machine's own addresses. */
-        if (ok && http_url_is_loopback(url))
-                ok = curl_easy_setopt(curl, CURLOPT_PROXY, "") == CURLE_OK;
         if (ok && call->body)
                 ok = curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body_length) == CURLE_OK &&
                      curl_easy_setopt(curl, CURLOPT_POSTFIELDS, call->body) == CURLE_OK;
@@ -387,7 +373,7 @@ int http_client_call(struct http_client *client, const struct http_call *call, s
         else
                 err_set(e, r, "libcurl does not take the request");
         curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, NULL);
-        free_headers(transfer.headers);
+        http_transfer_free_headers(transfer.headers);
         if (r != 0)
                 return r;
         curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &reply.status);

@@ -14,6 +14,7 @@
 #include "base/err.h"
 
 struct http_client;
+struct curl_slist;
 
 /* Positive codes of http_client_call; the message says more. */
 enum http_client_error {
@@ -60,6 +61,8 @@ int http_client_new(const char *url, const char *key, struct http_client **ret, 
 int http_client_set_project(struct http_client *client, const char *project, struct err *e);
 void http_client_free(struct http_client *client);
 const char *http_client_url(const struct http_client *client);
+/* Of every request, the key among them; for transfers that are not made by http_client_call. */
+const struct curl_slist *http_client_headers(const struct http_client *client);
 
 /* 0 once there is a whole reply of any status, a code from above, or a negative errno. */
 int http_client_call(struct http_client *client, const struct http_call *call, struct http_reply *ret, struct err *e);

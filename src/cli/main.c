@@ -19,7 +19,7 @@
 
 /* In the order in which they are listed. */
 static const struct command *const commands[] = {
-        &cmd_run,      &cmd_call,  &cmd_agents,     &cmd_conversations, &cmd_files,
+        &cmd_run,      &cmd_call,  &cmd_mcp,      &cmd_agents,     &cmd_conversations, &cmd_files,
         &cmd_sessions, &cmd_projects, &cmd_keys,    &cmd_audit,         &cmd_login,
         &cmd_logout,   &cmd_status, &cmd_environment, &cmd_doctor,      &cmd_backup,
         &cmd_restore,  &cmd_completion, &cmd_version, &cmd_complete,

@@ -9,8 +9,8 @@ import pytest
 from support.cli import Cli
 from support.fake_api import FakeApi, error
 
-COMMANDS = ("run", "call", "agents", "conversations", "files", "sessions", "projects", "keys", "audit", "login", "logout",
-            "status", "environment", "doctor", "backup", "restore", "completion", "version")
+COMMANDS = ("run", "call", "mcp", "agents", "conversations", "files", "sessions", "projects", "keys", "audit", "login",
+            "logout", "status", "environment", "doctor", "backup", "restore", "completion", "version")
 GROUPS = {"agents": ("create", "list", "show", "delete", "deploy", "env"), "agents env": ("set", "list", "unset"),
           "conversations": ("list", "show", "delete"), "files": ("list", "get"), "sessions": ("list", "end"),
           "projects": ("create", "list"), "keys": ("create", "list", "revoke"), "audit": ("list", "verify")}

@@ -1,0 +1,191 @@
+"""platformctl mcp: the MCP server for programs that speak over standard input and output."""
+import json
+import select
+import signal
+import subprocess
+
+import pytest
+
+from support.cli import Cli
+from support.mcp_raw import META, wait_for
+
+
+class Stdio:
+    def __init__(self, service, *words, **variables):
+        self.process = Cli(service.url, service.key, **variables).start("mcp", *words, stdin=subprocess.PIPE)
+        self.lines = []
+
+    def send(self, *messages):
+        for message in messages:
+            self.process.stdin.write((message if isinstance(message, bytes) else json.dumps(message).encode()) + b"\n")
+        self.process.stdin.flush()
+
+    def receive(self, seconds=30):
+        if not select.select([self.process.stdout], [], [], seconds)[0]:
+            raise AssertionError("nothing came")
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else None
+
+    def until(self, request_id):
+        """The answer, and what came before it."""
+        before = []
+        while (message := self.receive()).get("id") != request_id or "method" in message:
+            before.append(message)
+        return message, before
+
+    def begin(self):
+        self.send(request(0, "initialize", protocolVersion="2025-11-25", capabilities={}))
+        answer = self.receive()
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return answer["result"]
+
+    def end(self):
+        self.process.stdin.close()
+        code = self.process.wait(20)
+        rest, errors = self.process.stdout.read(), self.process.stderr.read().decode()
+        return code, rest, errors
+
+
+def request(number, method, **params):
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def call(number, code, token=None, **arguments):
+    meta = {"_meta": {"progressToken": token}} if token else {}
+    return request(number, "tools/call", name="run_python", arguments={"code": code, **arguments}, **meta)
+
+
+@pytest.fixture
+def stdio(service):
+    client = Stdio(service)
+    yield client
+    client.process.kill()
+    client.process.wait()
+
+
+@pytest.fixture
+def agent(service):
+    service.request("PUT", "/v1/agents/mcp-stdio", {})
+    service.request("PUT", "/v1/agents/mcp-stdio/env/CODE_INTERPRETER_SESSION", {"value": "true"})
+    yield "mcp-stdio"
+    service.request("DELETE", "/v1/agents/mcp-stdio")
+
+
+def test_a_conversation_over_pipes(service, stdio):
+    assert stdio.begin()["protocolVersion"] == "2025-11-25"
+    stdio.send(request(1, "tools/list"), request("two", "ping"))
+    answers = {message["id"]: message["result"] for message in (stdio.receive(), stdio.receive())}
+    assert answers[1]["tools"][0]["name"] == "run_python" and answers["two"] == {}
+    stdio.send(call(3, "print(6 * 7)\nopen('a.txt', 'w').write('hello')\nNone"))
+    result = stdio.receive()["result"]
+    assert result["structuredContent"]["stdout"] == "42\n"
+    link = next(item for item in result["content"] if item["type"] == "resource_link")
+    stdio.send(request(4, "resources/read", uri=link["uri"]))
+    assert stdio.receive()["result"]["contents"][0]["text"] == "hello"
+    assert stdio.end() == (0, b"", "")
+
+
+def test_lines_may_come_all_at_once(service):
+    """As `printf … | platformctl mcp` sends them: what runs at the end of the input is waited for."""
+    lines = [request(0, "initialize", protocolVersion="2025-11-25", capabilities={}),
+             {"jsonrpc": "2.0", "method": "notifications/initialized"}, call(1, "import time; time.sleep(1); print('x')")]
+    given = b"\n\r\n".join(json.dumps(line).encode() for line in lines)  # the last has no line break
+    done = Cli(service.url, service.key)("mcp", given=given)
+    assert done.code == 0 and done.stderr == "", done
+    messages = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [message["id"] for message in messages] == [0, 1] and messages[1]["result"]["isError"] is False
+
+
+def test_output_comes_while_it_is_printed_and_requests_run_side_by_side(service, stdio):
+    stdio.begin()
+    stdio.send(call(1, "import time\nfor i in range(3):\n print(i, flush=True)\n time.sleep(0.5)", token="t"))
+    stdio.send(request(2, "ping"))
+    answer, before = stdio.until(2)
+    assert answer["result"] == {}
+    answer, after = stdio.until(1)
+    told = "".join(message["params"]["message"] for message in before + after)
+    assert told == "0\n1\n2\n" and answer["result"]["structuredContent"]["stdout"] == told
+
+
+@pytest.mark.parametrize("modern", (False, True))
+def test_a_request_is_cancelled(service, stdio, modern):
+    if not modern:
+        stdio.begin()
+    message = call(1, "import time; print('begun', flush=True); time.sleep(20)", token="t")
+    message["params"]["_meta"] |= META if modern else {}
+    stdio.send(message)
+    assert "begun" in stdio.receive()["params"]["message"]
+    stdio.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+    wait_for(lambda: service.get("/v1/status").json["runs"]["running"] == 0, 5)
+    ping = request(2, "tools/list", _meta=META) if modern else request(2, "ping")
+    stdio.send(ping)
+    assert stdio.receive()["id"] == 2
+    assert stdio.end() == (0, b"", "")
+
+
+def test_without_a_handshake(service, agent):
+    client = Stdio(service, "--agent", agent)
+    client.send(request(1, "server/discover", _meta=META))
+    assert client.receive()["result"]["supportedVersions"][0] == "2026-07-28"
+    for number, code in ((2, "x = 'ä'"), (3, "x")):
+        message = call(number, code)
+        message["params"]["_meta"] = META
+        client.send(message)
+        answer = client.receive()
+    assert answer["result"]["content"][0]["text"] == "[value]\n'ä'\n"  # one process is one conversation
+    client.send(request(4, "resources/read", uri="sandbox://files/ä", _meta=META))  # goes through a header encoded
+    assert client.receive()["error"]["code"] == -32602
+    assert len(service.get("/v1/sessions").json["sessions"]) == 1
+    assert client.end()[0] == 0
+    assert service.get("/v1/sessions").json["sessions"] == []
+
+
+def test_the_interpreter_ends_with_the_process(service, agent):
+    client = Stdio(service, "--agent", agent)
+    client.begin()
+    client.send(call(1, "x = 1"), call(2, "import time; time.sleep(20)", token=1))
+    assert client.receive()["id"] == 1
+    client.process.send_signal(signal.SIGTERM)
+    assert client.process.wait(10) == 128 + signal.SIGTERM
+    assert service.get("/v1/sessions").json["sessions"] == []
+    named = Stdio(service, "--agent", agent, "--conversation", "mcp-stdio-1")
+    named.begin()
+    named.send(call(1, "y = 2"))
+    named.receive()
+    assert named.end()[0] == 0
+    assert service.execute("y", agent=agent, conversation_id="mcp-stdio-1").results == [{"text/plain": "2"}]
+    service.request("DELETE", "/v1/conversations/mcp-stdio-1")
+
+
+def test_errors_come_as_messages(service, stdio):
+    stdio.send(b"this is no message")
+    assert stdio.receive()["error"]["code"] == -32700
+    stdio.send(b"[]")
+    assert stdio.receive()["error"]["code"] == -32700
+    stdio.send(request(1, "tools/list"))  # before the handshake
+    answer = stdio.receive()
+    assert answer["id"] == 1 and "initialize" in answer["error"]["message"]
+    stdio.begin()
+    stdio.send(request(2, "prompts/list"))
+    assert stdio.receive()["error"]["code"] == -32601
+    assert stdio.end()[0] == 0
+
+
+def test_what_keeps_the_service_away_is_said(service):
+    wrong = Cli(service.url, "sbx_wrong")("mcp", given=json.dumps(request(1, "tools/list")).encode())
+    answer = json.loads(wrong.stdout)
+    assert answer["id"] == 1 and "unknown" in answer["error"]["message"] and "unknown" in wrong.stderr
+    nobody = Cli("http://127.0.0.1:1", service.key)("mcp", given=json.dumps(request(1, "tools/list")).encode())
+    assert "cannot be reached" in json.loads(nobody.stdout)["error"]["message"]
+    agent = Cli(service.url, service.key)("mcp", "--agent", "nobody", given=json.dumps(
+        request(1, "initialize", protocolVersion="2025-11-25", capabilities={})).encode())
+    assert "no agent" in json.loads(agent.stdout)["error"]["message"]
+
+
+def test_a_reader_that_goes_away_ends_it(service):
+    client = Stdio(service)
+    client.begin()
+    client.process.stdout.close()
+    client.send(request(1, "ping"))
+    assert client.process.wait(10) == 128 + signal.SIGPIPE
+
