@@ -122,3 +122,27 @@ def test_a_client_that_goes_away_ends_the_run(service):
     assert wait_until(lambda: not any(process.alive for process in room), 5)
     assert time.monotonic() - began < 1
     service.wait_pool()
+
+
+def test_a_client_that_goes_away_before_the_last_event_fits(make_service):
+    """It reads what is printed, but none of the files. The request ends with it: the conversation expires, as nothing
+    holds it."""
+    service = make_service({"SANDBOX_WARM_POOL": 1, "SANDBOX_CONVERSATION_TTL_SECONDS": 2,
+                            "SANDBOX_OUTPUT_KEEP_BYTES": 16 << 20})
+    stream = service.stream("""
+        import os
+        for _ in range(11):
+            print("\\x01" * (1 << 20), end="", flush=True)
+        for n in range(4):
+            open(str(n), "wb").write(os.urandom(4_000_000))
+        """, conversation_id="much", inline_files=True)
+    read = 0
+    while read < 11 << 20:
+        data, _ = stream.until("stdout")
+        read += len(data["text"])
+    assert wait_until(lambda: service.get("/v1/conversations/much/runs").json["runs"], 20)
+    time.sleep(0.5)
+    assert service.get("/v1/conversations/much").status == 200
+    stream.close()
+    assert wait_until(lambda: service.get("/v1/conversations/much").status == 404, 15), "something holds it"
+    assert service.stop() == 0
