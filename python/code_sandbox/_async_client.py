@@ -224,6 +224,7 @@ class AsyncClient:
         files: Mapping[str, FileInput] | None = None,
         stdin: str | None = None,
         inline_files: bool | None = None,
+        idempotency_key: str | None = None,
     ) -> AsyncRunStream:
         """Runs code and gives news as they happen."""
         request = _requests.stream(
@@ -233,6 +234,7 @@ class AsyncClient:
             files=files,
             stdin=stdin,
             inline_files=inline_files,
+            idempotency_key=idempotency_key,
         )
         return AsyncRunStream(self._connection, request)
 

@@ -14,7 +14,7 @@ from ._errors import ConnectionFailed
 from ._events import Reader
 from ._exchange import Exchange, Request, Retries
 from ._http import Transport
-from ._models import Agent, AgentEnv, Call, Conversation, Done, Event, Run, RunFile, RunSummary, Session
+from ._models import Agent, AgentEnv, Call, Conversation, Done, Event, Run, RunFile, RunSummary, Session, Started
 from ._requests import FileInput
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class Connection:
     def _heeds_keys(self) -> bool:
         """Asked only when it matters: after an answer was lost."""
         try:
-            answer = Exchange(self.transport, Retries(seconds=0)).run(_requests.environment())
+            answer = Exchange(self.transport, Retries(seconds=5)).run(_requests.environment())
         except Exception:
             return False
         return answer.get("idempotency_key") is True
@@ -75,8 +75,10 @@ class RunStream:
 
     def __init__(self, exchange: Exchange, request: Request[None]) -> None:
         self._exchange = exchange
+        self._request = request
         self._stream = exchange.open(request)
         self._reader = Reader()
+        self._started = False
         self._over = False
 
     def __iter__(self) -> RunStream:
@@ -84,18 +86,29 @@ class RunStream:
 
     def __next__(self) -> Event:
         while not self._over:
-            line = self._stream.line()
-            if not line:
-                self.close()
-                raise ConnectionFailed("The stream ended before the run did.", True)
-            event = self._reader.feed(line)
+            event = self._reader.feed(self._line())
             if isinstance(event, Done):
                 self._over = True
                 while self._stream.line():  # so that the connection can be used again
                     pass
+            if isinstance(event, Started):
+                if self._started:
+                    continue
+                self._started = True
             if event is not None:
                 return event
         raise StopIteration
+
+    def _line(self) -> bytes:
+        while True:
+            try:
+                if line := self._stream.line():
+                    return line
+                raise ConnectionFailed("The stream ended before the run did.", True)
+            except ConnectionFailed as error:  # with an Idempotency-Key the last event can still be had
+                self._stream.close()
+                self._stream = self._exchange.again(self._request, error)
+                self._reader = Reader()
 
     def close(self) -> None:
         self._over = True
@@ -243,7 +256,8 @@ class Client:
         Runs code and waits for what comes of it. A failed snippet is a result, not an exception.
 
         `files` maps names in the working directory to text, bytes, a path of this machine, or a file of an earlier run.
-        With `on_event`, news are handed to it as they happen.
+        With `on_event`, news are handed to it as they happen. `idempotency_key`, a text of your own or "auto" for a new
+        one, makes it safe to try again after a lost answer; the run then goes on if this client goes away.
         """
         members: dict[str, Any] = {
             **self._connection.fields(agent, conversation_id),
@@ -254,7 +268,8 @@ class Client:
         }
         if on_event is None:
             return self._do(_requests.run(code, idempotency_key=idempotency_key, **members))
-        with RunStream(self._connection.exchange(), _requests.stream(code, **members)) as events:
+        request = _requests.stream(code, idempotency_key=idempotency_key, **members)
+        with RunStream(self._connection.exchange(), request) as events:
             for event in events:
                 on_event(event)
                 if isinstance(event, Done):
@@ -271,8 +286,9 @@ class Client:
         files: Mapping[str, FileInput] | None = None,
         stdin: str | None = None,
         inline_files: bool | None = None,
+        idempotency_key: str | None = None,
     ) -> RunStream:
-        """Runs code and gives news as they happen."""
+        """Runs code and gives news as they happen. With `idempotency_key`, a broken stream is taken up at its end."""
         request = _requests.stream(
             code,
             **self._connection.fields(agent, conversation_id),
@@ -280,6 +296,7 @@ class Client:
             files=files,
             stdin=stdin,
             inline_files=inline_files,
+            idempotency_key=idempotency_key,
         )
         return RunStream(self._connection.exchange(), request)
 

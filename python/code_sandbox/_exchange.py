@@ -128,28 +128,32 @@ class Exchange:
             return stream
         raise error_of(Response(stream.status, stream.headers, stream.read()))
 
+    def _rest(self, error: ApiError | ConnectionFailed, request: Request[Any]) -> None:
+        """Until the next try; raises the error if there must not be one."""
+        pause = None if self.cancellation.cancelled else self._pause_for(error, request)
+        if pause is None:
+            raise error
+        self._tries += 1
+        self._paused += pause
+        self.cancellation.wait(pause)
+
     def open(self, request: Request[Any]) -> Stream:
         """The beginning of a good answer."""
         while True:
             try:
                 return self._try(request)
             except (ApiError, ConnectionFailed) as error:
-                pause = None if self.cancellation.cancelled else self._pause_for(error, request)
-                if pause is None:
-                    raise
-            self._tries += 1
-            self._paused += pause
-            self.cancellation.wait(pause)
+                self._rest(error, request)
+
+    def again(self, request: Request[Any], lost: ConnectionFailed) -> Stream:
+        """The same once more: the rest of an answer was lost. Raises that if there must not be another try."""
+        self._rest(lost, request)
+        return self.open(request)
 
     def run(self, request: Request[T]) -> T:
+        stream = self.open(request)
         while True:
-            stream = self.open(request)
             try:
                 return request.parse(Response(stream.status, stream.headers, stream.read()))
             except ConnectionFailed as error:  # it was lost in the middle of a good answer
-                pause = None if self.cancellation.cancelled else self._pause_for(error, request)
-                if pause is None:
-                    raise
-            self._tries += 1
-            self._paused += pause
-            self.cancellation.wait(pause)
+                stream = self.again(request, error)

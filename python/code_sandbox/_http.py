@@ -90,6 +90,9 @@ class Stream:
         except BaseException:
             self.close()
             raise
+        if not body and self._response.length is None and not self._response.chunked:
+            self.close()  # its head has broken off, which http.client takes for its end
+            raise self._lost(ConnectionError("it ends before its body"))
         missing = self._response.length or 0  # of what the head had promised; http.client does not mind
         if len(body) <= REPLY_BYTES_MAX and missing > 0:
             self.close()

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import urllib.parse
+import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, Union
 
@@ -30,7 +31,8 @@ def _given(**members: Any) -> dict[str, Any]:
 def _post(
     path: str, body: Mapping[str, Any], parse: Callable[[Response], T], idempotency_key: str | None
 ) -> Request[T]:
-    headers = {"Content-Type": "application/json", **_given(**{"Idempotency-Key": idempotency_key})}
+    key = str(uuid.uuid4()) if idempotency_key == "auto" else idempotency_key
+    headers = {"Content-Type": "application/json", **_given(**{"Idempotency-Key": key})}
     return Request("POST", path, parse, _json(body), headers, repeatable=False, seconds=RUN_SECONDS)
 
 
@@ -105,8 +107,8 @@ def run(code: str, *, idempotency_key: str | None = None, **members: Any) -> Req
     )
 
 
-def stream(code: str, **members: Any) -> Request[None]:
-    return _post("/v1/execute", _execute(code, stream=True, **members), _nothing, None)
+def stream(code: str, *, idempotency_key: str | None = None, **members: Any) -> Request[None]:
+    return _post("/v1/execute", _execute(code, stream=True, **members), _nothing, idempotency_key)
 
 
 def call(

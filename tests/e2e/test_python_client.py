@@ -5,11 +5,12 @@ import time
 import pytest
 
 from support import python_package  # noqa: F401  makes code_sandbox importable
+from support.breaking_proxy import BreakingProxy
 from support.host import wait_until
 from support.projects import Project
 
 import code_sandbox
-from code_sandbox import ApiError, AsyncClient, Client, Done, Retries, Started, Stdout, ToolError, describe, run_python
+from code_sandbox import ApiError, AsyncClient, Client, ConnectionFailed, Done, Retries, Started, Stdout, ToolError, describe, run_python
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,26 @@ def test_a_run_with_everything(client, tmp_path):
     assert run.images[0].startswith(b"\x89PNG") and run.results[-1]["text/plain"] == "np.int64(14)"
     assert run.file("out.bin").content == b"\x00\xff" and run.usage.wall_ms > 0
     assert "1 chart was drawn" in str(run) and "out.bin (2 bytes)" in str(run)
+
+
+@pytest.mark.parametrize("cuts", [[0], [30, 200]], ids=str)
+def test_a_connection_that_breaks_in_the_middle(service, project, client, cuts):
+    """With a key the run is had all the same, and has happened once; without one nobody can tell."""
+    talk = f"broken-{len(cuts)}"
+    code = "import time; open('log', 'a').write('x'); time.sleep(0.5); print(len(open('log').read()))"
+    with BreakingProxy(service.port, cuts) as way, Client(way.url, project.key) as broken:
+        run = broken.run(code, conversation_id=talk, idempotency_key="auto")
+        assert run.ok and run.stdout == "1\n" and way.connections > len(cuts)
+    with BreakingProxy(service.port, [400]) as way, Client(way.url, project.key) as broken:
+        with broken.stream(code, conversation_id=f"{talk}-stream", idempotency_key="auto") as news:
+            told = list(news)
+        assert isinstance(told[-1], Done) and told[-1].run.stdout == "1\n"
+        assert sum(isinstance(event, Started) for event in told) == 1
+    with BreakingProxy(service.port, [0]) as way, Client(way.url, project.key) as broken:
+        with pytest.raises(ConnectionFailed) as caught:
+            broken.run(code, conversation_id=talk)
+        assert caught.value.may_have_run
+    assert [run.outcome for run in client.conversations.runs(f"{talk}-stream")] == ["ok"]
 
 
 def test_a_failed_run_is_a_result(client):

@@ -1,16 +1,18 @@
 """The HTTP side: connections, certificates, proxies, redirects, and when a request is made again."""
+import asyncio
 import http.server
 import socket
 import ssl
 import subprocess
 import threading
 import time
+import uuid
 
 import fake_platform
 import pytest
-from fake_platform import KEY, FakePlatform, busy, error, run_reply
+from fake_platform import KEY, FakePlatform, busy, error, event, run_reply
 
-from code_sandbox import ApiError, Client, ConnectionFailed, Retries, _exchange, _http
+from code_sandbox import ApiError, AsyncClient, Client, ConnectionFailed, Retries, _exchange, _http
 
 ENVIRONMENT = ("GET", "/v1/environment")
 RUN = ("POST", "/v1/execute")
@@ -279,6 +281,72 @@ def test_a_run_that_may_have_happened(fake, client, key, heeded, tries):
         assert client.run("1", idempotency_key=key).stdout == "x"
     runs = [request for request in fake.requests if request.method == "POST"]
     assert len(runs) == tries and all(run.headers.get("Idempotency-Key") == key for run in runs)
+
+
+def test_a_key_of_its_own_stays_the_same(fake, client):
+    fake.on(*RUN, "drop", busy(), run_reply(stdout="x")).on(*ENVIRONMENT, "drop", {"idempotency_key": True})
+    assert client.run("1", idempotency_key="auto").stdout == "x"
+    assert client.run("1", idempotency_key="auto").stdout == "x"
+    keys = [request.headers["Idempotency-Key"] for request in fake.requests if request.method == "POST"]
+    assert len(keys) == 4 and len(set(keys[:3])) == 1 and keys[3] != keys[0] and uuid.UUID(keys[0]).version == 4
+
+
+START, HELLO = event("start", {"run_id": "r", "sandbox_id": "s"}), event("stdout", {"text": "hello"})
+REPEATED = (200, "events", [START, event("done", run_reply(stdout="hello"))])
+
+
+@pytest.mark.parametrize("steps", [[START, HELLO, "cut"], [START, HELLO], [START, "event: stdout\nda", "cut"]], ids=str)
+def test_a_broken_stream_is_taken_up_at_its_end(fake, client, steps):
+    fake.on(*RUN, (200, "events", steps), "drop", REPEATED).on(*ENVIRONMENT, {"idempotency_key": True})
+    with client.stream("1", idempotency_key="k-1") as news:
+        told = [type(one).__name__ for one in news]
+    assert told == (["Started", "Stdout", "Done"] if HELLO in steps else ["Started", "Done"])
+    runs = [request for request in fake.requests if request.method == "POST"]
+    assert len(runs) == 3 and len({run.raw for run in runs}) == 1
+    assert {run.headers["Idempotency-Key"] for run in runs} == {"k-1"}
+
+
+@pytest.mark.parametrize("key, heeded", [(None, True), ("k-1", False)])
+def test_but_not_without_a_key_that_is_heeded(fake, client, key, heeded):
+    fake.on(*RUN, (200, "events", [START, HELLO, "cut"]), REPEATED).on(*ENVIRONMENT, {"idempotency_key": heeded})
+    with client.stream("1", idempotency_key=key) as news, pytest.raises(ConnectionFailed) as caught:
+        list(news)
+    assert caught.value.may_have_run and sum(request.method == "POST" for request in fake.requests) == 1
+
+
+def test_asyncio_takes_it_up_as_well(fake):
+    fake.on(*RUN, (200, "events", [START, HELLO, "cut"]), REPEATED).on(*ENVIRONMENT, {"idempotency_key": True})
+
+    async def told():
+        async with AsyncClient(fake.url, KEY) as client, client.stream("1", idempotency_key="auto") as news:
+            return [type(one).__name__ async for one in news]
+
+    assert asyncio.run(told()) == ["Started", "Stdout", "Done"]
+
+
+def test_a_result_that_is_not_known_is_said(fake, client):
+    """The service was stopped in the middle: it refuses to run it again, and so does the client."""
+    unknown = 409, error("conflict", "may have happened", "Idempotency-Key"), {}
+    fake.on(*RUN, "drop", unknown).on(*ENVIRONMENT, {"idempotency_key": True})
+    with pytest.raises(ApiError, match="may have happened") as caught:
+        client.run("1", idempotency_key="k-1")
+    assert caught.value.param == "Idempotency-Key" and sum(request.method == "POST" for request in fake.requests) == 2
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConte"], ids=str)
+def test_a_head_that_is_cut_off_is_lost(head):
+    """The standard library takes its end for the end of the head."""
+    def answer():
+        connection, _ = listener.accept()
+        connection.recv(65536)
+        connection.sendall(head)
+        connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answer, daemon=True).start()
+        with Client(f"http://127.0.0.1:{listener.getsockname()[1]}", KEY) as client, pytest.raises(ConnectionFailed) as caught:
+            client.run("1")
+    assert caught.value.may_have_run
 
 
 def test_an_answer_that_is_cut_off_is_lost(fake, client):
