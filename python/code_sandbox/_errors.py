@@ -30,6 +30,10 @@ class ApiError(CodeSandboxError):
     def __str__(self) -> str:
         return f"{self.status} {self.type}: {self.message}"
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """So that it can come out of another process, as those of worker pools do."""
+        return type(self), (self.status, self.type, self.message, self.param, self.retry_after, self.request_id)
+
 
 class ConnectionFailed(CodeSandboxError):
     """No answer. `may_have_run` is True if the request had been sent, so that nobody knows what came of it."""
@@ -37,6 +41,9 @@ class ConnectionFailed(CodeSandboxError):
     def __init__(self, message: str, may_have_run: bool) -> None:
         super().__init__(message)
         self.may_have_run = may_have_run
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (str(self), self.may_have_run)
 
 
 class ToolError(CodeSandboxError):
