@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from . import _requests
 from ._client import Connection, RunStream
 from ._exchange import Request, Retries
-from ._models import Agent, AgentEnv, Call, Conversation, Event, Run, RunFile, RunSummary, Session
+from ._models import Agent, AgentEnv, Call, Conversation, Done, Event, Run, RunFile, RunSummary, Session
 from ._requests import FileInput
 from ._threads import in_thread
 
@@ -76,6 +76,15 @@ async def _pages(
             yield entry
         if after is None:
             return
+
+
+async def _watched(events: AsyncRunStream, on_event: Callable[[Event], None]) -> Run:
+    async with events:
+        async for event in events:
+            on_event(event)
+            if isinstance(event, Done):
+                return event.run
+    raise AssertionError("a stream ends with Done, or raises")
 
 
 class _Part:
@@ -201,8 +210,20 @@ class AsyncClient:
         stdin: str | None = None,
         inline_files: bool | None = None,
         idempotency_key: str | None = None,
+        on_event: Callable[[Event], None] | None = None,
     ) -> Run:
         """Runs code and waits for what comes of it; see Client.run()."""
+        if on_event is not None:
+            events = self.stream(
+                code,
+                agent=agent,
+                conversation_id=conversation_id,
+                timeout_s=timeout_s,
+                files=files,
+                stdin=stdin,
+                inline_files=inline_files,
+            )
+            return await _watched(events, on_event)
         request = _requests.run(
             code,
             **self._connection.fields(agent, conversation_id),

@@ -63,12 +63,19 @@ def _page(kind: Callable[[dict[str, Any]], T], member: str) -> Callable[[Respons
 def input_file(name: str, content: FileInput) -> dict[str, Any]:
     """One entry of `files`: text and bytes are content; a path is read; a kept file is sent by its id."""
     if isinstance(content, RunFile):
-        return {"name": name, "file_id": content.file_id}
+        if content.url is not None or content.content is None:
+            return {"name": name, "file_id": content.file_id}
+        content = content.content  # without a conversation it is kept nowhere but here
     if isinstance(content, str):
         return {"name": name, "content": content}
     if isinstance(content, os.PathLike):
         with open(content, "rb") as file:
             content = file.read()
+    if not isinstance(content, (bytes, bytearray, memoryview)):
+        raise TypeError(
+            f"The input file {name!r} must be text, bytes, a pathlib.Path or a file of an earlier run, not "
+            f"{type(content).__name__}."
+        )
     return {"name": name, "content_base64": base64.b64encode(content).decode("ascii")}
 
 

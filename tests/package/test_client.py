@@ -1,7 +1,10 @@
 """Client and AsyncClient: each method asks for the right thing and gives it back as a type. Both are tried by one test."""
 import asyncio
 import base64
+import copy
 import inspect
+import io
+import pickle
 import signal
 import threading
 import time
@@ -68,7 +71,9 @@ def test_both_have_the_same_methods():
                        ((code_sandbox._client, ""), (code_sandbox._async_client, "Async")))
         assert {key: list(value.parameters) for key, value in sync.items()} == \
             {key: list(value.parameters) for key, value in later.items()}
-    assert public(Client).keys() == public(AsyncClient).keys()
+    sync, later = public(Client), public(AsyncClient)
+    assert {key: list(value.parameters) for key, value in sync.items()} == \
+        {key: list(value.parameters) for key, value in later.items()}
 
 
 def test_run(fake, do, tmp_path):
@@ -209,13 +214,23 @@ def test_stream(fake, do):
     assert news[4].file.content == b"abc" and news[5].run.exit_code == 1
 
 
-def test_a_run_that_tells_what_happens(fake):
+def test_a_run_that_tells_what_happens(fake, do):
     fake.on(*RUN, (200, "events", NEWS))
     seen = []
+    run = do("run", "1", timeout_s=3, agent="shop", on_event=seen.append)
+    assert run.hint == "Do not divide by zero." and len(seen) == 6 and seen[-1].run == run
+    assert fake.last.json == {"code": "1", "timeout_s": 3, "agent": "shop", "stream": True}
     with Client(fake.url, KEY) as client:
-        assert client.run("1", on_event=seen.append).hint == "Do not divide by zero." and len(seen) == 6
         client.run("1", on_event=seen.append)
-    assert len(fake.peers) == 1  # the connection was used again
+        client.run("1", on_event=seen.append)
+    assert len(fake.peers) == 2  # the connection was used again
+
+
+def test_one_who_listens_and_fails_ends_the_run(fake, do):
+    fake.on(*RUN, (200, "events", [NEWS[1], "hang"]))
+    with pytest.raises(ZeroDivisionError):
+        do("run", "1", on_event=lambda event: 1 / 0)
+    assert fake.gone.wait(5)
 
 
 def test_lines_may_end_otherwise(fake, do):
@@ -313,3 +328,30 @@ def test_a_cancelled_task_does_not_try_again(fake):
 
     asyncio.run(main())
     assert len(fake.requests) == 1
+
+
+# ---- what is handed on
+
+
+def test_a_file_of_a_run_without_a_conversation_is_sent_again(fake, do):
+    """It is kept nowhere: its id would be unknown."""
+    fake.on(*RUN, WHOLE)
+    run = do("run", "1")
+    do("run", "2", files={"kept": run.file("a/b.csv"), "brought": run.file("c")})
+    assert fake.last.json["files"] == [{"name": "kept", "file_id": "file_1"}, {"name": "brought", "content_base64": "YWJj"}]
+
+
+def test_what_cannot_be_an_input_file_is_named(do):
+    with pytest.raises(TypeError, match="The input file 'a.csv' must be text, bytes, a pathlib.Path or .*, not StringIO"):
+        do("run", "1", files={"a.csv": io.StringIO("x")})
+
+
+@pytest.mark.parametrize("copied", [copy.copy, lambda problem: pickle.loads(pickle.dumps(problem))], ids=["copied", "pickled"])
+def test_errors_come_out_of_other_processes_whole(copied):
+    problem = copied(ApiError(429, "rate_limited", "Too fast.", "code", 2.5, "req_1"))
+    assert str(problem) == "429 rate_limited: Too fast." and vars(problem) == {
+        "status": 429, "type": "rate_limited", "message": "Too fast.", "param": "code", "retry_after": 2.5, "request_id": "req_1"}
+    lost = copied(ConnectionFailed("It went away.", True))
+    assert str(lost) == "It went away." and lost.may_have_run
+    failed = copied(code_sandbox.ToolError("It failed.", outcome="timeout", status=429))
+    assert failed.outcome == "timeout" and failed.status == 429 and failed.message == "It failed."
