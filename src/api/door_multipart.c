@@ -24,10 +24,14 @@ static bool parameter(const char *header, size_t length, const char *name, char 
                 bool quoted = at < end && *at == '"';
                 at += quoted;
                 size_t used = 0;
-                while (at < end && (quoted ? *at != '"' : *at != ';' && *at != ' ') && used + 1 < size)
+                while (at < end && (quoted ? *at != '"' : *at != ';' && *at != ' ') && used + 1 < size) {
+                        if ((unsigned char)*at < ' ')
+                                return false; /* no name that anybody means, and a NUL would cut it */
                         to[used++] = *at++;
+                }
                 to[used] = '\0';
-                return used > 0 && (!quoted || (at < end && *at == '"'));
+                bool whole = quoted ? at < end && *at == '"' : at == end || *at == ';' || *at == ' ';
+                return used > 0 && whole;
         }
         return false;
 }

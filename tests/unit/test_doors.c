@@ -308,6 +308,11 @@ static void what_is_no_form_is_refused(void **state) {
         for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++)
                 if (find(type, bodies[i], &file) != -EINVAL)
                         fail_msg("taken: %s", bodies[i]);
+        char name[1200], body[1400];
+        memset(name, 'n', sizeof(name));
+        name[sizeof(name) - 1] = '\0';
+        snprintf(body, sizeof(body), "--XX\r\nContent-Disposition: form-data; filename=%s\r\n\r\nv\r\n--XX--", name);
+        assert_int_equal(find(type, body, &file), -EINVAL);
         assert_int_equal(find("application/json", "--XX", &file), -EINVAL);
         assert_int_equal(find("multipart/form-data", "--XX", &file), -EINVAL);
         assert_int_equal(find(NULL, "--XX", &file), -EINVAL);
