@@ -213,27 +213,17 @@ class AsyncClient:
         on_event: Callable[[Event], None] | None = None,
     ) -> Run:
         """Runs code and waits for what comes of it; see Client.run()."""
-        if on_event is not None:
-            events = self.stream(
-                code,
-                agent=agent,
-                conversation_id=conversation_id,
-                timeout_s=timeout_s,
-                files=files,
-                stdin=stdin,
-                inline_files=inline_files,
-            )
-            return await _watched(events, on_event)
-        request = _requests.run(
-            code,
+        members: dict[str, Any] = {
             **self._connection.fields(agent, conversation_id),
-            timeout_s=timeout_s,
-            files=files,
-            stdin=stdin,
-            inline_files=inline_files,
-            idempotency_key=idempotency_key,
-        )
-        return await _do(self._connection, request)
+            "timeout_s": timeout_s,
+            "files": files,
+            "stdin": stdin,
+            "inline_files": inline_files,
+            "idempotency_key": idempotency_key,
+        }
+        if on_event is None:
+            return await _do(self._connection, _requests.run(code, **members))
+        return await _watched(AsyncRunStream(self._connection, _requests.stream(code, **members)), on_event)
 
     def stream(
         self,

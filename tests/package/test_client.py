@@ -217,7 +217,8 @@ def test_stream(fake, do):
 def test_a_run_that_tells_what_happens(fake, do):
     fake.on(*RUN, (200, "events", NEWS))
     seen = []
-    run = do("run", "1", timeout_s=3, agent="shop", on_event=seen.append)
+    run = do("run", "1", timeout_s=3, agent="shop", idempotency_key="key-1", on_event=seen.append)
+    assert fake.last.headers["Idempotency-Key"] == "key-1"
     assert run.hint == "Do not divide by zero." and len(seen) == 6 and seen[-1].run == run
     assert fake.last.json == {"code": "1", "timeout_s": 3, "agent": "shop", "stream": True}
     with Client(fake.url, KEY) as client:
