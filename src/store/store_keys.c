@@ -6,6 +6,35 @@
 
 #include "store/store_private.h"
 
+/* ---- what was found lately */
+
+static size_t remembered(size_t count) {
+        return count < RECENT_MAX ? count : RECENT_MAX;
+}
+
+static bool recall_project(const struct recent *recent, const char *name, struct store_project *ret) {
+        for (size_t i = 0; i < remembered(recent->project_count); i++)
+                if (strcmp(recent->projects[i].name, name) == 0) {
+                        *ret = recent->projects[i];
+                        return true;
+                }
+        return false;
+}
+
+static bool recall_key(const struct recent *recent, const struct key_hash *hash, struct store_key *ret) {
+        for (size_t i = 0; i < remembered(recent->key_count); i++)
+                if (key_hash_equal(hash, &recent->keys[i].hash)) {
+                        *ret = recent->keys[i];
+                        return true;
+                }
+        return false;
+}
+
+/* A key that is revoked is known to nobody from then on. Projects stay what they are. */
+static void forget_keys(struct recent *recent) {
+        recent->key_count = 0;
+}
+
 /* ---- projects */
 
 static void read_project(sqlite3_stmt *s, struct store_project *ret) {
@@ -38,11 +67,16 @@ int store_project_create(struct store *store, const char *name, struct store_pro
 }
 
 int store_project_find(struct store *store, const char *name, struct store_project *ret) {
+        struct recent *recent = &store->recent;
+        if (recall_project(recent, name, ret))
+                return 0;
         sqlite3_stmt *s = sql_statement(&store->reader, SQL_PROJECT_FIND);
         sql_bind_text(s, 1, name);
         int r = sql_step(&store->reader, s);
-        if (r == 0)
+        if (r == 0) {
                 read_project(s, ret);
+                recent->projects[recent->project_count++ % RECENT_MAX] = *ret;
+        }
         return sql_end(s, r);
 }
 
@@ -90,7 +124,13 @@ static int find_key(struct sql *sql, const struct key_hash *hash, struct store_k
 }
 
 int store_key_find(struct store *store, const struct key_hash *hash, struct store_key *ret) {
-        return find_key(&store->reader, hash, ret);
+        struct recent *recent = &store->recent;
+        if (recall_key(recent, hash, ret))
+                return 0;
+        int r = find_key(&store->reader, hash, ret);
+        if (r == 0)
+                recent->keys[recent->key_count++ % RECENT_MAX] = *ret;
+        return r;
 }
 
 static int insert_key(struct sql *sql, struct store_key *key, bool from_operator) {
@@ -160,7 +200,9 @@ static int revoke_key(struct store *store, void *data) {
 
 int store_key_revoke(struct store *store, int64_t project_id, const char *public_id) {
         struct which_key which = {.project_id = project_id, .public_id = public_id};
-        return writer_call(store, revoke_key, &which);
+        int r = writer_call(store, revoke_key, &which);
+        forget_keys(&store->recent); /* whatever came of it */
+        return r;
 }
 
 /* On the writer's thread. */
@@ -179,5 +221,7 @@ static int replace_admin_key(struct store *store, void *data) {
 
 int store_admin_key_set(struct store *store, struct store_key *key) {
         assert(!key->project_id);
-        return writer_call(store, replace_admin_key, key);
+        int r = writer_call(store, replace_admin_key, key);
+        forget_keys(&store->recent);
+        return r;
 }

@@ -19,6 +19,15 @@ struct loop;
 struct loop_source;
 struct store_retired;
 
+#define RECENT_MAX 16
+
+/* Keys and projects found lately: every request asks for one of each. Nobody else writes to the database. */
+struct recent {
+        struct store_key keys[RECENT_MAX];
+        struct store_project projects[RECENT_MAX];
+        size_t key_count, project_count; /* ever remembered; the newest take the place of the oldest */
+};
+
 struct store {
         struct sql reader;                    /* the loop's thread */
         struct sql database;                  /* the writer's, once it has started: everything that changes */
@@ -26,6 +35,7 @@ struct store {
         struct chores chores;                 /* the writer's */
         struct activity activity;             /* both's, under its lock */
         struct store_audit audit;             /* the loop's thread */
+        struct recent recent;                 /* the loop's thread */
         struct expiry *expiring;              /* the loop's thread: conversations that the writer may be removing */
         struct birth *births;                 /* the loop's thread: conversations that the writer is about to write */
         _Atomic int64_t last_conversation_id; /* given to a conversation; both threads give */

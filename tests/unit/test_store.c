@@ -115,6 +115,7 @@ static void keys(void **state) {
         assert_int_equal(store_key_revoke(f->store, b.id, "key_1"), STORE_E_NOT_FOUND);
         assert_int_equal(store_key_revoke(f->store, a.id, "key_1"), 0);
         assert_int_equal(store_key_revoke(f->store, a.id, "key_1"), STORE_E_NOT_FOUND);
+        assert_int_equal(find(f->store, "csk_first", &got), STORE_E_NOT_FOUND); /* which was found a moment ago */
         store_fixture_reopen(f);
         assert_int_equal(find(f->store, "csk_first", &got), STORE_E_NOT_FOUND);
         assert_int_equal(find(f->store, "csk_second", &got), 0);
@@ -122,6 +123,32 @@ static void keys(void **state) {
         /* A revoked key cannot come back under another name. */
         key = new_key(a.id, "key_4", "csk_first");
         assert_int_equal(store_key_create(f->store, &key), STORE_E_EXISTS);
+}
+
+/* More than are remembered; each is itself, before and after, and the one that is revoked is none. */
+static void many_keys(void **state) {
+        struct store_fixture *f = *state;
+        struct store_project project;
+        struct store_key key, got;
+        char id[32], text[32];
+
+        assert_int_equal(store_project_create(f->store, "many", &project), 0);
+        for (int i = 0; i < 40; i++) {
+                snprintf(id, sizeof(id), "key_%d", i);
+                snprintf(text, sizeof(text), "csk_%d", i);
+                key = new_key(project.id, id, text);
+                assert_int_equal(store_key_create(f->store, &key), 0);
+        }
+        for (int i = 0; i < 120; i++) {
+                snprintf(id, sizeof(id), "key_%d", i % 40);
+                snprintf(text, sizeof(text), "csk_%d", i % 40);
+                if (i == 60)
+                        assert_int_equal(store_key_revoke(f->store, project.id, "key_10"), 0);
+                int expected = i >= 60 && i % 40 == 10 ? STORE_E_NOT_FOUND : 0;
+                assert_int_equal(find(f->store, text, &got), expected);
+                if (expected == 0)
+                        assert_string_equal(got.public_id, id);
+        }
 }
 
 static void the_operators_admin_key(void **state) {
@@ -270,6 +297,7 @@ int main(void) {
                 cmocka_unit_test(hashes_as_sha256),
                 cmocka_unit_test_setup_teardown(projects, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(keys, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(many_keys, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(the_operators_admin_key, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(keeps_no_key_itself, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(migrates_from_schema_1, store_set_up, store_tear_down),
