@@ -40,6 +40,13 @@ def drop_signals() -> None:
         _sigtimedwait(pending, 0)
 
 
+def _quietly(step) -> None:
+    try:
+        step()
+    except BaseException:
+        pass
+
+
 class State:
     """How things are before the first call."""
 
@@ -51,13 +58,14 @@ class State:
         handlers = [(number, _getsignal(number)) for number in _signal.valid_signals()]
         self._handlers = [(number, handler) for number, handler in handlers if handler is not None]
 
+    def quiet(self) -> None:
+        """After a call, while signals are held, and before anything else of it is looked at."""
+        _quietly(self._quiet)
+
     def restore(self) -> None:
-        """After a call, while signals are held."""
-        for step in (self._quiet, self._restore_names, self._restore_folder):
-            try:
-                step()
-            except BaseException:
-                pass
+        """Between two calls."""
+        _quietly(self._restore_names)
+        _quietly(self._restore_folder)
 
     def _quiet(self) -> None:
         """No timer, handler or pending signal of the snippet strikes the next call."""

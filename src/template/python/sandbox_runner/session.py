@@ -51,6 +51,7 @@ def serve(channel, source: bytes, descriptors: list, script: str, workdir: str):
             status = session.run(source, descriptors)
             if not channel.send(frames.CELL_END, status.to_bytes(4, "little", signed=True)):
                 break
+            session.prepare()  # while the caller gets its answer
             _, source, descriptors = channel.receive((frames.CELL,))
     except (ClaimLost, OSError):
         pass
@@ -83,10 +84,15 @@ class _Session:
             if not self._channel.is_ours():  # a fork that has come to the end of the cell
                 ending.leave(outcome)
         self._spare_descriptors(0)
-        self._state.restore()
+        self._state.quiet()
         _open_files.flush()
         _leave_streams()
         return _SIGINT_STATUS if outcome.interrupted else outcome.status
+
+    def prepare(self) -> None:
+        """What a next call needs in any case."""
+        self._state.restore()
+        stdio.prepare_input()
 
     def _spare_descriptors(self, count: int) -> None:
         """The last few are kept back from the snippet: a next call brings three, and has to get in."""
@@ -123,7 +129,7 @@ def _take_streams(descriptors: list, number: int) -> None:
             _close(descriptor)
     cells.change(number)
     stdio.open_cell_output()
-    stdio.open_input()
+    stdio.open_cell_input()
 
 
 def _leave_streams() -> None:

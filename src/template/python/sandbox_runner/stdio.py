@@ -89,10 +89,30 @@ _CellOutput.__name__ = _CellOutput.__qualname__ = "FileIO"
 _CellOutput.__module__ = "_io"
 
 
-def open_input() -> None:
+def _new_input():
     buffer = _open(0, "rb", closefd=False)
+    return _text(buffer, buffer.raw, "stdin", "r")
+
+
+def _set_input(stream) -> None:
     _old.append(getattr(sys, "stdin", None))
-    sys.stdin = sys.__stdin__ = _text(buffer, buffer.raw, "stdin", "r")
+    sys.stdin = sys.__stdin__ = stream
+
+
+def open_input() -> None:
+    _set_input(_new_input())
+
+
+_prepared = []  # a stream for the next call of a session, which nobody has seen yet
+
+
+def prepare_input() -> None:
+    """While descriptor 0 is /dev/null; for what comes there see ``take_input``."""
+    _prepared[:] = [_new_input()]
+
+
+def open_cell_input() -> None:
+    _set_input(_prepared.pop() if _prepared else _new_input())
 
 
 def take_input(fd: int) -> None:
