@@ -58,6 +58,15 @@ static size_t take_header(struct frame_reader *reader, const char *bytes, size_t
         return taken;
 }
 
+static void finish_frame(struct frame_reader *reader, const char *payload) {
+        const struct frame frame = reader->header.frame;
+        reader->header_used = reader->payload_used = 0;
+        if (!reader->on_frame(reader->data, frame.type, payload, frame.length))
+                reader->bad = true;
+        if (!reader->payload)
+                reader->payload_size = 0;
+}
+
 /* As take_header for the payload; what lies whole in `bytes` is handed over from there, without a copy. */
 static size_t take_payload(struct frame_reader *reader, const char *bytes, size_t length) {
         const struct frame *frame = &reader->header.frame;
@@ -74,11 +83,8 @@ static size_t take_payload(struct frame_reader *reader, const char *bytes, size_
                 reader->payload_used += taken;
                 payload = reader->payload;
         }
-        if (taken == missing) {
-                reader->header_used = reader->payload_used = 0;
-                if (!reader->on_frame(reader->data, frame->type, payload, frame->length))
-                        reader->bad = true;
-        }
+        if (taken == missing)
+                finish_frame(reader, payload);
         return taken;
 }
 
@@ -99,21 +105,41 @@ bool frame_reader_feed(struct frame_reader *reader, const char *bytes, size_t le
         return !reader->bad;
 }
 
-enum frame_status frame_reader_read(struct frame_reader *reader, int fd, size_t budget) {
+/* In the middle of a payload that is larger than what is read at once, bytes go straight to where they belong. */
+static size_t room_in_payload(struct frame_reader *reader) {
+        size_t missing = reader->header_used == sizeof(reader->header) && reader->payload_used > 0
+                                 ? reader->header.frame.length - reader->payload_used
+                                 : 0;
+        size_t room = missing < READ_BYTES ? missing : READ_BYTES;
+        return room == READ_BYTES && make_room(reader, room) ? room : 0;
+}
+
+static ssize_t receive(struct frame_reader *reader, int fd) {
         static char bytes[READ_BYTES]; /* one thread; nothing in it outlives a call of frame_reader_feed */
+        size_t room = room_in_payload(reader);
+        char *to = room > 0 ? reader->payload + reader->payload_used : bytes;
+        ssize_t got = recv(fd, to, READ_BYTES, MSG_DONTWAIT);
+        if (got <= 0)
+                return got < 0 ? -errno : 0;
+        if (room == 0)
+                frame_reader_feed(reader, bytes, (size_t)got);
+        else if ((reader->payload_used += (size_t)got) == reader->header.frame.length)
+                finish_frame(reader, reader->payload);
+        return got;
+}
+
+enum frame_status frame_reader_read(struct frame_reader *reader, int fd, size_t budget) {
         while (!reader->bad) {
-                ssize_t got = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-                if (got < 0 && errno == EINTR)
+                ssize_t got = receive(reader, fd);
+                if (got == -EINTR)
                         continue;
                 if (got < 0)
-                        return errno == EAGAIN ? FRAMES_AGAIN : errno == ECONNRESET ? FRAMES_END : FRAMES_BAD;
+                        return got == -EAGAIN ? FRAMES_AGAIN : got == -ECONNRESET ? FRAMES_END : FRAMES_BAD;
                 if (got == 0)
                         return FRAMES_END;
-                if (!frame_reader_feed(reader, bytes, (size_t)got))
-                        break;
-                if (budget == FRAMES_TO_THE_END)
+                if (budget == FRAMES_TO_THE_END || reader->bad)
                         continue;
-                if ((size_t)got < sizeof(bytes))
+                if ((size_t)got < READ_BYTES)
                         return FRAMES_AGAIN; /* very likely; if not, the loop says so at once */
                 if (budget <= (size_t)got)
                         return FRAMES_MORE;

@@ -30,7 +30,7 @@ struct frame_reader {
                 char bytes[sizeof(struct frame)];
         } header;
         size_t header_used;
-        char *payload;
+        char *payload; /* may be taken by on_frame, if that was given it, by setting this to NULL */
         size_t payload_used, payload_size;
         bool bad;
 };

@@ -69,7 +69,7 @@ void run_files_deinit(struct run_files *files) {
         free(files->odd_names);
         for (size_t i = 0; i < files->kept_count; i++) {
                 free(files->kept[i].name);
-                free(files->kept[i].bytes);
+                free(files->kept[i].block);
         }
         free(files->kept);
         run_files_init(files);
@@ -206,24 +206,33 @@ static int add_kept(struct run_files *files, const struct run_file *file) {
         return 0;
 }
 
-/* Takes the name over. */
-static void keep_file(struct run_files *files, struct run_file *file, const char *bytes) {
-        file->is_kept = true;
-        file->bytes = malloc((size_t)file->size + 1); /* an empty one is not NULL */
-        if (file->bytes) {
-                memcpy(file->bytes, bytes, (size_t)file->size);
-                if (add_kept(files, file) == 0)
-                        return;
+/* Where the channel has the content already, or a copy. False without memory. */
+static bool hold_content(struct run_file *held, const struct work_file *file) {
+        if (file->block) {
+                held->bytes = file->bytes;
+                held->block = TAKE_PTR(*file->block);
+                return true;
         }
+        held->bytes = held->block = malloc((size_t)file->size + 1); /* an empty one is not NULL */
+        if (held->block)
+                memcpy(held->block, file->bytes, (size_t)file->size);
+        return held->block;
+}
+
+/* Takes the name over. */
+static void keep_file(struct run_files *files, struct run_file *held, const struct work_file *file) {
+        held->is_kept = true;
+        if (hold_content(held, file) && add_kept(files, held) == 0)
+                return;
         files->failed = true;
-        free(file->bytes);
-        free(file->name);
+        free(held->block);
+        free(held->name);
 }
 
 static const struct rendered *render_file(struct run_files *files, struct run_file *file, const char *bytes,
                                           bool inline_content) {
         struct json_out out;
-        file->bytes = (char *)bytes;
+        file->bytes = bytes;
         if (run_file_hash(file) < 0) {
                 files->failed = true;
                 free(file->name);
@@ -248,6 +257,6 @@ const struct rendered *run_files_add(struct run_files *files, const struct work_
         }
         if (!keep)
                 return render_file(files, &made, file->bytes, inline_content);
-        keep_file(files, &made, file->bytes);
+        keep_file(files, &made, file);
         return NULL;
 }

@@ -36,7 +36,8 @@ struct run_file {
         const char *media_type;
         char sha256[SHA256_TEXT_BYTES]; /* of one that is kept: "" until the store has worked it out */
         uint64_t size;
-        char *bytes;
+        const char *bytes;
+        char *block;  /* malloc()ed, in which the bytes of a kept file are */
         bool is_kept; /* it has a url */
 };
 

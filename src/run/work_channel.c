@@ -88,6 +88,7 @@ static bool take_file(struct work_channel *channel, uint32_t type, const char *p
                         return false;
         } else {
                 file.bytes = rest;
+                file.block = payload == channel->reader.payload ? &channel->reader.payload : NULL;
                 channel->files_bytes += head.size;
                 if (head.size != rest_length || head.size > FILE_BYTES_MAX || channel->files_bytes > FILES_BYTES_MAX ||
                     ++channel->files > FILES_MAX)

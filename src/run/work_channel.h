@@ -25,6 +25,7 @@ struct work_file {
         size_t name_length;
         uint64_t size;
         const char *bytes;        /* what it holds; NULL for one that was skipped */
+        char **block;             /* the malloc()ed memory of `bytes`, for who wants to take it; NULL: not to be had */
         enum skip_reason skipped; /* why; 0 for one that was not */
 };
 

@@ -177,9 +177,9 @@ static int synchronise_contents(struct blobs *blobs) {
 static int flush_pending(struct blobs *blobs) {
         int r = blobs->failure;
         if (r == 0)
-                r = synchronise_contents(blobs);
-        if (r == 0)
                 r = name_pending(blobs);
+        if (r == 0)
+                r = synchronise_contents(blobs);
         if (r == 0)
                 r = synchronise_folders(blobs);
         if (r < 0)

@@ -4,9 +4,10 @@
  *
  * Runs in the api process; everything but opening a content on the writer's thread, so that nothing can be removed and
  * written at the same time. The rows are the authority: a file without a row is nothing, whatever is in it, and may be
- * overwritten. So that no row is ever without its file: a content is written under another name, synchronised, given
- * its name, the folder synchronised, and only then is the row committed; and a file is removed only after the commit
- * that removed its row.
+ * overwritten. So that no row is ever without its file: a content is written under another name, gets its own, file and
+ * folder are synchronised, in this order, and only then is the row committed; and a file is removed only after the commit
+ * that removed its row. The name comes before the content is safe, because a file system with a journal then writes both
+ * down at once, and the folder costs no second turn of the disk.
  */
 #pragma once
 

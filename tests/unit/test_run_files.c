@@ -14,7 +14,8 @@
 
 static json_t *add(struct run_files *files, const char *name, size_t length, const char *content, size_t size,
                    enum skip_reason skipped, bool inline_content) {
-        const struct work_file file = {name, length, size, content, skipped};
+        const struct work_file file = {
+                .name = name, .name_length = length, .size = size, .bytes = content, .skipped = skipped};
         const struct rendered *rendered = run_files_add(files, &file, inline_content, false);
         assert_non_null(rendered);
         json_t *object = json_loadb(rendered->json, rendered->length, JSON_REJECT_DUPLICATES, NULL);
