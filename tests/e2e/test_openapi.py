@@ -143,15 +143,18 @@ def test_the_service_serves_it(http_side):
 
 
 def test_the_service_does_what_it_says(service, tools, tmp_path):
-    """Requests made from the document, right ones and wrong ones; what is answered must be as described."""
+    """Requests made from the document, right ones and wrong ones, alone and one made of another's answer; what is answered must
+    be as described."""
     excluded = [word for path in ENDLESS for word in ("--exclude-path", path)]
     result = subprocess.run(
         [CLIENTS / "schemathesis", "--config-file", SETTINGS / "schemathesis.toml", "run",
          f"{service.url}/openapi.json", "-H", f"Authorization: Bearer {service.key}", "--phases",
-         "examples,coverage,fuzzing", "--max-examples", "8", "--request-timeout", "30", "--seed", "1", "--no-color",
+         "examples,coverage,fuzzing,stateful", "--max-examples", "8", "--request-timeout", "30", "--seed", "1", "--no-color",
          "--suppress-health-check", "all", "--warnings", "off", *excluded],
-        env=tools, cwd=tmp_path, capture_output=True, text=True, timeout=280)
+        env={**tools, "PYTHONPATH": str(SETTINGS)}, cwd=tmp_path, capture_output=True, text=True, timeout=280)
     assert result.returncode == 0, result.stdout[-12000:] + result.stderr[-2000:]
+    phases = result.stdout.partition("\nTest Phases:\n")[2].partition("\n\n")[0]
+    assert "Fuzzing" in phases and "Stateful" in phases and "disabled" not in phases, phases
     generated = int(re.search(r"(\d+) generated", result.stdout)[1])
     assert generated > 500, result.stdout
 
