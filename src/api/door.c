@@ -68,8 +68,8 @@ const char *door_key(const struct http_request *request, char *storage) {
         if (!header)
                 return NULL;
         const char *basic = of_scheme(header, "Basic"), *bearer = of_scheme(header, "Bearer");
-        if (basic)
-                return password(basic, storage);
+        if (basic) /* which a browser may remember, and send with what a page of somebody else's asks for */
+                return http_header(request, "Origin") ? NULL : password(basic, storage);
         return bearer || !doors[door].bare ? bearer : header;
 }
 

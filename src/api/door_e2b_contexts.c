@@ -11,6 +11,8 @@
 #define WORK_FOLDER "/mnt/data"
 #define CONTEXTS_MAX 200 /* of a sandbox, that are listed: a page of conversations */
 
+#define ROUNDS_MAX 100    /* somebody may go on to make contexts while the others are deleted */
+
 static const char *const context_fields[] = {"language", "cwd", NULL};
 
 /* What a client sets for a sandbox that has no meaning here, or that it sends without being asked to. */
@@ -24,7 +26,8 @@ struct context {
         struct door_call call; /* first */
         char name[E2B_NAME_MAX + 1];
         char conversation[E2B_CONVERSATION_BYTES];
-        json_t *names; /* of conversations to be deleted */
+        json_t *names;   /* of conversations to be deleted */
+        unsigned rounds; /* in which that was done */
 };
 
 static struct context *context_of(struct door_call *call) {
@@ -94,39 +97,47 @@ static const char *name_in(const json_t *conversation, const char *prefix) {
 }
 
 static void on_list(struct door_call *call, unsigned status, json_t *reply) {
-        json_t *list, *conversation;
+        json_t *contexts, *conversation;
         size_t i;
         if (status != 200) {
                 door_pass_error(call, status, reply);
                 return;
         }
-        list = json_pack("[o]", describe(E2B_DEFAULT));
+        contexts = json_pack("[o]", describe(E2B_DEFAULT));
         json_array_foreach(json_object_get(reply, "conversations"), i, conversation) {
                 const char *name = name_in(conversation, context_of(call)->conversation);
                 if (name && strcmp(name, E2B_DEFAULT) != 0)
-                        json_array_append_new(list, describe(name));
+                        json_array_append_new(contexts, describe(name));
         }
-        door_reply(call, 200, list);
+        door_reply(call, 200, contexts);
 }
 
-/* `conversation` becomes what the names of the sandbox's conversations begin with. */
+/* `conversation` is what the names of the sandbox's conversations begin with. */
 static void ask_for_list(struct door_call *call, door_answer_fn then) {
         char after[64];
-        char *prefix = context_of(call)->conversation;
-        prefix[strlen(prefix) - strlen(E2B_DEFAULT)] = '\0';
+        const char *prefix = context_of(call)->conversation;
         snprintf(after, sizeof(after), "&agent=" E2B_AGENT "&limit=%d", CONTEXTS_MAX);
         CLEANUP_FREE char *target = door_target("/v1/conversations?q=", prefix, after);
         door_ask(call, "GET", target, NULL, then);
 }
 
-void e2b_handle_contexts_list(struct api *api, struct http_request *request) {
+/* Asks for the conversations of a sandbox; NULL: of the request's. */
+static void list(struct api *api, struct http_request *request, const char *sandbox, door_answer_fn then) {
         struct door_call *call;
         if (!begin(api, request, &call))
                 return;
-        if (e2b_conversation(request, E2B_DEFAULT, context_of(call)->conversation))
-                ask_for_list(call, on_list);
-        else
+        char *name = context_of(call)->conversation;
+        if (sandbox ? !e2b_conversation_in(request, sandbox, E2B_DEFAULT, name)
+                    : !e2b_conversation(request, E2B_DEFAULT, name)) {
                 door_end(call);
+                return;
+        }
+        name[strlen(name) - strlen(E2B_DEFAULT)] = '\0';
+        ask_for_list(call, then);
+}
+
+void e2b_handle_contexts_list(struct api *api, struct http_request *request) {
+        list(api, request, NULL, on_list);
 }
 
 static void on_changed(struct door_call *call, unsigned status, json_t *reply) {
@@ -196,6 +207,9 @@ void e2b_handle_sandboxes_connect(struct api *api, struct http_request *request)
                 door_end(call);
 }
 
+static void on_list_to_delete(struct door_call *call, unsigned status, json_t *reply);
+
+/* Until a list is empty: it has so many at the most. */
 static void delete_next(struct door_call *call, unsigned status, json_t *reply) {
         json_t *names = context_of(call)->names;
         size_t count = json_array_size(names);
@@ -204,7 +218,7 @@ static void delete_next(struct door_call *call, unsigned status, json_t *reply) 
                 return;
         }
         if (count == 0) {
-                door_reply_empty(call, 204);
+                ask_for_list(call, on_list_to_delete);
                 return;
         }
         CLEANUP_FREE char *target =
@@ -217,19 +231,18 @@ static void on_list_to_delete(struct door_call *call, unsigned status, json_t *r
         struct context *context = context_of(call);
         json_t *conversation;
         size_t i;
+        json_decref(context->names);
         context->names = json_array();
         json_array_foreach(json_object_get(reply, "conversations"), i,
                            conversation) if (name_in(conversation, context->conversation))
                 json_array_append(context->names, json_object_get(conversation, "conversation_id"));
-        delete_next(call, status, reply);
+        bool enough = json_array_size(context->names) == 0 || context->rounds++ == ROUNDS_MAX;
+        if (status == 200 && enough)
+                door_reply_empty(call, 204);
+        else
+                delete_next(call, status, reply);
 }
 
 void e2b_handle_sandboxes_delete(struct api *api, struct http_request *request) {
-        struct door_call *call;
-        if (!begin(api, request, &call))
-                return;
-        if (e2b_conversation_in(request, request->params[0], E2B_DEFAULT, context_of(call)->conversation))
-                ask_for_list(call, on_list_to_delete);
-        else
-                door_end(call);
+        list(api, request, request->params[0], on_list_to_delete);
 }

@@ -31,5 +31,8 @@ def doors(make_service):
 
 @pytest.fixture
 def at_doors(doors):
-    """A project there."""
-    return Project(doors)
+    """A project there. Its sessions are ended: the service has but so many places for them."""
+    project = Project(doors)
+    yield project
+    for session in project.get("/v1/sessions").json["sessions"]:
+        assert project.request("DELETE", f"/v1/conversations/{session['conversation_id']}/session").status == 200

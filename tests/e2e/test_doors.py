@@ -84,7 +84,8 @@ def test_keys(door, at_doors):
     body = {} if method == "POST" else None
     for given in (own, {"Authorization": f"Bearer {at_doors.key}"}, {"Authorization": f"basic {basic}"}):
         assert at_doors.request(method, path, body, key=None, headers=given).status == 200, given
-    for given in ({}, {"Authorization": "Basic !"}, {"Authorization": f"Basic {at_doors.key}"},
+    for given in ({}, {"Authorization": f"Basic {basic}", "Origin": "http://elsewhere.example"},
+                  {"Authorization": "Basic !"}, {"Authorization": f"Basic {at_doors.key}"},
                   {"Authorization": "Basic " + base64.b64encode(b"no colon").decode()}, {"X-Other": at_doors.key},
                   {"Authorization": "Bearer "},
                   {name: value.format("csk_wrong") for name, value in headers.items()},
