@@ -158,6 +158,8 @@ static bool make_frame(struct call *call, const json_t *tool) {
         json_t *list = json_loads(call->image.env, 0, NULL);
         json_t *environment = call_env_of(list, call->api->config->env_strip);
         json_t *directory = json_string(call->image.working_dir);
+        if (call->request->trace[0]) /* what the tool asks in turn belongs to the same trace */
+                json_object_set_new(environment, "TRACEPARENT", json_string(call->request->trace));
         environment_text = json_dumps(environment, JSON_COMPACT);
         entrypoint = json_dumps(json_object_get(tool, "entrypoint"), JSON_COMPACT | JSON_ENCODE_ANY);
         folder = json_dumps(directory, JSON_COMPACT | JSON_ENCODE_ANY);

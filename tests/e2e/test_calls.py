@@ -192,8 +192,17 @@ def test_the_environment_is_the_images_without_credentials(agents):
     assert there["variables"]["SHOP_CURRENCY"] == "EUR" and there["variables"]["HOME"] == "/home/nonroot"
     assert not {"SHOP_API_KEY", "SANDBOX_URL", "SETTING_OF_THE_AGENT"} & set(there["variables"])
     assert "canary" not in json.dumps(there)
+    assert "TRACEPARENT" not in there["variables"]
     refused = agents.call("wants_a_key")
     assert refused["error"]["type"] == "KeyError" and '"SHOP_API_KEY"' in refused["hint"]
+
+
+def test_a_trace_goes_on_in_the_tool(agents):
+    trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+    response = agents.service.post("/v1/call", {"agent": "shop", "tool": "environment"},
+                                   headers={"traceparent": f"00-{trace}-{span}-01"})
+    passed_on = response.json["result"]["variables"]["TRACEPARENT"]
+    assert passed_on == response.headers["traceparent"] and passed_on.startswith(f"00-{trace}-") and span not in passed_on
 
 
 @pytest.mark.parametrize("body, status, param, words", [
