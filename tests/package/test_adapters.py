@@ -10,7 +10,7 @@ import pytest
 import shop_tools
 from fake_platform import FakePlatform, call_reply, error, run_reply
 
-from code_sandbox import _calling, conversation, run_python, run_python_async
+from code_sandbox import _calling, conversation, run_python, run_python_async, tool
 from code_sandbox.adapters import anthropic as for_anthropic
 from code_sandbox.adapters import langchain as for_langchain
 from code_sandbox.adapters import llama_index as for_llama_index
@@ -265,15 +265,47 @@ def test_smolagents_inputs_of_every_kind(model):
 
 
 def test_smolagents_may_leave_out_what_has_a_default(platform):
-    (tool,) = for_smolagents.tools(shop_tools.search)
+    (search,) = for_smolagents.tools(shop_tools.search)
     platform.on("POST", "/v1/call", call_reply([]))
-    assert tool(text="x", how=None, limit=None) == "[]"
+    assert search(text="x", how=None, limit=None) == "[]"
     assert platform.last.json["arguments"] == {"text": "x"}
-    assert tool("x", "deep") == "[]"  # as the code of a CodeAgent may call it
+    assert search("x", "deep") == "[]"  # as the code of a CodeAgent may call it
     assert platform.last.json["arguments"] == {"text": "x", "how": "deep"}
 
 
 # ---- what they share
+
+
+@tool
+def with_names_of_theirs(config: str, run_manager: str, context: str, name: str, input: str) -> str:
+    """Its parameters have names that frameworks use for themselves."""
+
+
+def called_by_llama_index(arguments):
+    from llama_index.core.tools.calling import call_tool
+
+    call_tool(for_llama_index.tools(with_names_of_theirs)[0], arguments)
+
+
+def called_by_pydantic_ai(arguments):
+    from pydantic_ai import Agent, ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models.function import FunctionModel
+
+    said = iter([ToolCallPart("with_names_of_theirs", arguments), TextPart("Done.")])
+    model = FunctionModel(lambda messages, info: ModelResponse(parts=[next(said)]))
+    Agent(model, tools=for_pydantic_ai.tools(with_names_of_theirs)).run_sync("Call it.")
+
+
+@pytest.mark.parametrize("framework", [
+    lambda arguments: for_langchain.tools(with_names_of_theirs)[0].invoke(arguments),
+    lambda arguments: asyncio.run(for_langchain.tools(with_names_of_theirs)[0].ainvoke(arguments)),
+    lambda arguments: for_smolagents.tools(with_names_of_theirs)[0](**arguments, sanitize_inputs_outputs=True),
+    called_by_llama_index, called_by_pydantic_ai], ids=["langchain", "langchain-async", "smolagents", "llama_index", "pydantic_ai"])
+def test_names_that_frameworks_use_themselves_are_the_tool_s(platform, framework):
+    platform.on("POST", "/v1/call", call_reply("done"))
+    arguments = {key: key.upper() for key in ("config", "run_manager", "context", "name", "input")}
+    framework(dict(arguments))
+    assert platform.last.json["arguments"] == arguments
 
 
 def test_a_limit_is_told_to_the_model(platform):

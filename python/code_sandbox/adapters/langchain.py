@@ -10,9 +10,9 @@ responses.
 from __future__ import annotations
 
 import base64
-from typing import Any
+from typing import Any, Literal
 
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool
 
 from .. import _calling
 from .._calling import Answer, Function
@@ -28,25 +28,31 @@ def _content(answer: Answer, images: bool) -> Content:
     return [{"type": "text", "text": answer.text}, *shown]
 
 
+class _Tool(BaseTool):  # type: ignore[misc]
+    """Not a StructuredTool, which takes arguments that happen to be named "config" or "run_manager" for LangChain's."""
+
+    response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
+    function: Function
+    images: bool
+
+    def _told(self, answer: Answer) -> tuple[Content, list[bytes]]:
+        return _content(answer, self.images), answer.images
+
+    def _run(self, **arguments: Any) -> tuple[Content, list[bytes]]:
+        return self._told(_calling.call([self.function], self.name, arguments))
+
+    async def _arun(self, **arguments: Any) -> tuple[Content, list[bytes]]:
+        return self._told(await _calling.call_async([self.function], self.name, arguments))
+
+
 def _tool(function: Function, images: bool) -> BaseTool:
     described = _calling.descriptions([function], "openai")[0]["function"]
-    name = described["name"]
-
-    def run(**arguments: Any) -> tuple[Content, list[bytes]]:
-        answer = _calling.call([function], name, arguments)
-        return _content(answer, images), answer.images
-
-    async def run_async(**arguments: Any) -> tuple[Content, list[bytes]]:
-        answer = await _calling.call_async([function], name, arguments)
-        return _content(answer, images), answer.images
-
-    return StructuredTool(
-        name=name,
+    return _Tool(
+        name=described["name"],
         description=described["description"],
         args_schema=described["parameters"],
-        func=run,
-        coroutine=run_async,
-        response_format="content_and_artifact",
+        function=function,
+        images=images,
     )
 
 
