@@ -139,16 +139,31 @@ static void new_conversation(char text[CONVERSATION_BYTES]) {
                 used += (size_t)sprintf(text + used, "%02x", random[i]);
 }
 
+/* Whether there is a service, a key that it takes, and the agent: said now, where a person may read it. */
+static int try_service(struct cli *cli, char **words, const char *agent) {
+        json_t *answer = NULL;
+        int code = EXIT_SUCCESS;
+        CLEANUP_FREE char *path = resource_path(
+                cli, agent ? "/v1/tools/run_python?format=mcp&agent={1}" : "/v1/tools/run_python?format=mcp", words,
+                &code);
+        if (path)
+                code = service_get(cli, path, &answer);
+        json_decref(answer);
+        return code;
+}
+
 static int run(struct cli *cli, const void *values, int argc, char **argv) {
         const struct mcp_options *options = values;
         char own[CONVERSATION_BYTES];
         int code = service_open(cli);
         (void)argc, (void)argv;
-        if (code != 0)
-                return code;
         new_conversation(own);
         char *words[] = {(char *)(uintptr_t)(options->conversation ? options->conversation : own),
                          (char *)(uintptr_t)options->agent};
+        if (code == EXIT_SUCCESS)
+                code = try_service(cli, words, options->agent);
+        if (code != EXIT_SUCCESS)
+                return code;
         CLEANUP_FREE char *path = resource_path(
                 cli, options->agent ? "/mcp?conversation_id={0}&agent={1}" : "/mcp?conversation_id={0}", words, &code);
         if (!path)
@@ -169,7 +184,7 @@ const struct command cmd_mcp = {
                        "\n"
                        "Ends when its input does. What runs then is waited for; a signal ends it.\n",
         .examples = "  platformctl mcp --agent my-agent\n"
-                    "  platformctl --url https://sandbox.example.org mcp --conversation talk-1\n",
+                    "  platformctl mcp --conversation talk-1 --url https://sandbox.example.org\n",
         COMMAND_OPTIONS(rows, struct mcp_options),
         .run = run,
 };

@@ -1,19 +1,22 @@
 """platformctl mcp: the MCP server for programs that speak over standard input and output."""
 import json
+import os
 import select
 import signal
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
 from support.cli import Cli
+from support.harness import HttpSide
 from support.mcp_raw import META, wait_for
 
 
 class Stdio:
     def __init__(self, service, *words, **variables):
         self.process = Cli(service.url, service.key, **variables).start("mcp", *words, stdin=subprocess.PIPE)
-        self.lines = []
+        self.rest = b""
 
     def send(self, *messages):
         for message in messages:
@@ -21,10 +24,13 @@ class Stdio:
         self.process.stdin.flush()
 
     def receive(self, seconds=30):
-        if not select.select([self.process.stdout], [], [], seconds)[0]:
-            raise AssertionError("nothing came")
-        line = self.process.stdout.readline()
-        return json.loads(line) if line else None
+        while b"\n" not in self.rest:
+            assert select.select([self.process.stdout], [], [], seconds)[0], "nothing came"
+            piece = os.read(self.process.stdout.fileno(), 65536)
+            assert piece, f"it has ended: {self.process.stderr.read()}"
+            self.rest += piece
+        line, _, self.rest = self.rest.partition(b"\n")
+        return json.loads(line)
 
     def until(self, request_id):
         """The answer, and what came before it."""
@@ -42,7 +48,7 @@ class Stdio:
     def end(self):
         self.process.stdin.close()
         code = self.process.wait(20)
-        rest, errors = self.process.stdout.read(), self.process.stderr.read().decode()
+        rest, errors = self.rest + self.process.stdout.read(), self.process.stderr.read().decode()
         return code, rest, errors
 
 
@@ -172,14 +178,24 @@ def test_errors_come_as_messages(service, stdio):
 
 
 def test_what_keeps_the_service_away_is_said(service):
-    wrong = Cli(service.url, "sbx_wrong")("mcp", given=json.dumps(request(1, "tools/list")).encode())
-    answer = json.loads(wrong.stdout)
-    assert answer["id"] == 1 and "unknown" in answer["error"]["message"] and "unknown" in wrong.stderr
-    nobody = Cli("http://127.0.0.1:1", service.key)("mcp", given=json.dumps(request(1, "tools/list")).encode())
-    assert "cannot be reached" in json.loads(nobody.stdout)["error"]["message"]
-    agent = Cli(service.url, service.key)("mcp", "--agent", "nobody", given=json.dumps(
-        request(1, "initialize", protocolVersion="2025-11-25", capabilities={})).encode())
-    assert "no agent" in json.loads(agent.stdout)["error"]["message"]
+    wrong = Cli(service.url, "sbx_wrong")("mcp", given=b"")
+    assert wrong.code == 77 and "unknown" in wrong.stderr and wrong.stdout == b""
+    nobody = Cli("http://127.0.0.1:1", service.key)("mcp", given=b"")
+    assert nobody.code == 69 and "cannot reach the service" in nobody.stderr
+    agent = Cli(service.url, service.key)("mcp", "--agent", "nobody", given=b"")
+    assert agent.code == 65 and 'no agent "nobody"' in agent.stderr
+
+
+def test_a_service_that_goes_away_is_said():
+    side = HttpSide()
+    client = Stdio(SimpleNamespace(url=f"http://127.0.0.1:{side.port}", key=side.key))
+    client.begin()
+    assert side.stop() == 0
+    client.send(request(7, "ping"))
+    answer = client.receive()
+    assert answer["id"] == 7 and "cannot be reached, or went away" in answer["error"]["message"]
+    code, _, errors = client.end()
+    assert code == 0 and "went away" in errors
 
 
 def test_a_reader_that_goes_away_ends_it(service):
