@@ -2,6 +2,7 @@
 sandboxes."""
 import json
 import time
+from contextlib import closing
 
 from support import doors
 from support.host import wait_until
@@ -170,3 +171,20 @@ def test_projects_are_apart(doors, at_doors):
     assert [line["name"] for line in lines if line["type"] == "error"] == ["NameError"]
     assert at_doors.post("/execute", {"code": "1"}, headers={"E2b-Sandbox-Id": "a:b"}).json["code"] == 400
     assert at_doors.post("/execute", {"code": "1", "context_id": "unknown"}, headers=headers).status == 404
+
+
+def test_a_client_that_reads_slowly_gets_all_of_it(at_doors):
+    """What waits for it is bounded: the code waits in its prints, and goes on when it reads on."""
+    connection = at_doors.connect(60)
+    with closing(connection):
+        connection.request("POST", "/execute", json.dumps({"code": "for n in range(8): print(str(n) * (1 << 20))"}),
+                           {"X-API-Key": at_doors.key})
+        response, lines = connection.getresponse(), []
+        time.sleep(2)
+        assert any(session["state"] == "running" for session in at_doors.get("/v1/sessions").json["sessions"])
+        for line in response:
+            lines.append(json.loads(line))
+    printed = "".join(line["text"] for line in lines if line["type"] == "stdout")
+    assert printed == "".join(str(n) * (1 << 20) + "\n" for n in range(8))
+    assert lines[0] == {"type": "number_of_executions", "execution_count": 1}
+    assert lines[-1] == {"type": "end_of_execution"}
