@@ -16,7 +16,13 @@
 
 #define PENDING_RESUME (256 << 10)
 
+/* Calls that make an agent, or wait for one that does; of all projects and doors. */
+static struct door_call *making;
+
+static void leave(struct door_call *call);
+
 void door_end(struct door_call *call) {
+        leave(call);
         if (call->deinit)
                 call->deinit(call);
         if (call->subrequest)
@@ -25,8 +31,12 @@ void door_end(struct door_call *call) {
         free(call);
 }
 
+/* An agent that is begun is made whole, or it would stay without a session for ever. */
 static void on_gone(struct http_request *request, void *data) {
         struct door_call *call = data;
+        call->gone = call->agent_state == DOOR_AGENT_MAKING;
+        if (call->gone)
+                return;
         http_drop(request);
         door_end(call);
 }
@@ -40,6 +50,7 @@ bool door_begin(struct api *api, struct http_request *request, size_t size, void
         }
         call->api = api;
         call->request = request;
+        call->project_id = request->auth.project_id;
         call->deinit = deinit;
         http_on_disconnect(request, on_gone, call);
         *ret = call;
@@ -123,30 +134,90 @@ void door_run(struct door_call *call, json_t *body, door_answer_fn then) {
 
 static void on_executed(struct door_call *call, unsigned status, json_t *reply);
 
+static bool is_for_agent_of(const struct door_call *one, const struct door_call *other) {
+        return one->project_id == other->project_id && strcmp(one->agent, other->agent) == 0;
+}
+
+static bool is_being_made(const struct door_call *call) {
+        for (const struct door_call *other = making; other; other = other->next)
+                if (other->agent_state == DOOR_AGENT_MAKING && is_for_agent_of(other, call))
+                        return true;
+        return false;
+}
+
+static void enter(struct door_call *call, int state) {
+        call->agent_state = state;
+        call->next = making;
+        making = call;
+}
+
+static void execute(struct door_call *call) {
+        door_run(call, json_incref(call->execute), on_executed);
+}
+
+/* Those that have waited for this one look for themselves. */
+static void wake_others(const struct door_call *made) {
+        struct door_call *other = making;
+        while (other) {
+                if (other->agent_state != DOOR_AGENT_WAITED_FOR || !is_for_agent_of(other, made)) {
+                        other = other->next;
+                        continue;
+                }
+                leave(other);
+                execute(other);
+                other = making; /* it may have ended, and the list with it */
+        }
+}
+
+static void leave(struct door_call *call) {
+        bool was_making = call->agent_state == DOOR_AGENT_MAKING;
+        struct door_call **place = &making;
+        if (!was_making && call->agent_state != DOOR_AGENT_WAITED_FOR)
+                return;
+        while (*place != call)
+                place = &(*place)->next;
+        *place = call->next;
+        call->agent_state = was_making ? DOOR_AGENT_MADE : DOOR_AGENT_UNKNOWN;
+        if (was_making)
+                wake_others(call);
+}
+
 static void execute_again(struct door_call *call, unsigned status, json_t *reply) {
-        if (status >= 300)
+        leave(call);
+        if (call->gone) {
+                http_drop(call->request);
+                door_end(call);
+        } else if (status >= 300) {
                 door_pass_error(call, status, reply);
-        else
-                door_run(call, json_incref(call->execute), on_executed);
+        } else {
+                execute(call);
+        }
 }
 
 static void set_session(struct door_call *call, unsigned status, json_t *reply) {
         CLEANUP_FREE char *target = door_target("/v1/agents/", call->agent, "/env/" AGENT_SETTING_SESSION);
         if (status >= 300)
-                door_pass_error(call, status, reply);
+                execute_again(call, status, reply);
         else
                 door_ask(call, "PUT", target, json_pack("{s:s}", "value", "true"), execute_again);
 }
 
+static void make_agent(struct door_call *call) {
+        CLEANUP_FREE char *target = door_target("/v1/agents/", call->agent, "");
+        enter(call, DOOR_AGENT_MAKING);
+        door_ask(call, "PUT", target, json_object(), set_session);
+}
+
+/* Between the two requests that make an agent it has no session: nobody may run with it then. */
 static void on_executed(struct door_call *call, unsigned status, json_t *reply) {
         const char *param = json_string_value(json_object_get(json_object_get(reply, "error"), "param"));
-        if (status == 404 && param && strcmp(param, "agent") == 0 && !call->agent_made) {
-                CLEANUP_FREE char *target = door_target("/v1/agents/", call->agent, "");
-                call->agent_made = true;
-                door_ask(call, "PUT", target, json_object(), set_session);
-                return;
-        }
-        call->executed(call, status, reply);
+        bool missing = status == 404 && param && strcmp(param, "agent") == 0;
+        if (!missing || call->agent_state == DOOR_AGENT_MADE)
+                call->executed(call, status, reply);
+        else if (is_being_made(call))
+                enter(call, DOOR_AGENT_WAITED_FOR);
+        else
+                make_agent(call);
 }
 
 void door_execute(struct door_call *call, const char *agent, json_t *body, door_answer_fn then) {
@@ -155,7 +226,10 @@ void door_execute(struct door_call *call, const char *agent, json_t *body, door_
         call->execute = body;
         if (body)
                 json_object_set_new(body, "agent", json_string(agent));
-        door_run(call, json_incref(body), on_executed);
+        if (is_being_made(call))
+                enter(call, DOOR_AGENT_WAITED_FOR);
+        else
+                execute(call);
 }
 
 /* ---- ends */

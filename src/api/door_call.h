@@ -33,10 +33,13 @@ struct door_call {
         const char *body; /* inside of `then`: the bytes of the answer, and what they are; NULL: unknown */
         const char *content_type;
         size_t body_length;
+        int64_t project_id;
         json_t *execute; /* the body of a run with door_execute */
         const char *agent;
         door_answer_fn executed;
-        bool agent_made;
+        enum { DOOR_AGENT_UNKNOWN, DOOR_AGENT_WAITED_FOR, DOOR_AGENT_MAKING, DOOR_AGENT_MADE } agent_state;
+        struct door_call *next; /* among those that make an agent, or wait for one that does */
+        bool gone;              /* the client, while an agent was being made */
 };
 
 /* False: there is no memory, which has been ANSWERED. `size` is of the door's struct. */

@@ -2,6 +2,7 @@
 sandboxes."""
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 from support import doors
@@ -188,3 +189,21 @@ def test_a_client_that_reads_slowly_gets_all_of_it(at_doors):
     assert printed == "".join(str(n) * (1 << 20) + "\n" for n in range(8))
     assert lines[0] == {"type": "number_of_executions", "execution_count": 1}
     assert lines[-1] == {"type": "end_of_execution"}
+
+
+def test_many_who_come_first_all_have_their_state(doors):
+    """Each of them needs the agent that the door makes for a project when it is first used."""
+    project = Project(doors)
+
+    def talk(number):
+        time.sleep(number / 1000)
+        headers = {"E2b-Sandbox-Id": f"first-{number}"}
+        project.post("/execute", {"code": f"x = {number}"}, headers=headers)
+        lines = [json.loads(line) for line in project.post("/execute", {"code": "x"}, headers=headers).body.splitlines()]
+        return [line.get("text") for line in lines if line["type"] in ("result", "error")]
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(talk, range(8))) == [[str(number)] for number in range(8)]
+    for number in range(8):
+        assert project.request("DELETE", f"/sandboxes/first-{number}").status == 204
+    assert project.get("/v1/sessions").json["sessions"] == [] and project.get("/v1/conversations").json["conversations"] == []
