@@ -199,11 +199,13 @@ def test_many_who_come_first_all_have_their_state(doors):
         time.sleep(number / 1000)
         headers = {"E2b-Sandbox-Id": f"first-{number}"}
         project.post("/execute", {"code": f"x = {number}"}, headers=headers)
-        lines = [json.loads(line) for line in project.post("/execute", {"code": "x"}, headers=headers).body.splitlines()]
+        reply = project.post("/execute", {"code": "x"}, headers=headers)
+        lines = [json.loads(line) for line in reply.body.splitlines()]
         return [line.get("text") for line in lines if line["type"] in ("result", "error")]
 
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(talk, range(8))) == [[str(number)] for number in range(8)]
     for number in range(8):
         assert project.request("DELETE", f"/sandboxes/first-{number}").status == 204
-    assert project.get("/v1/sessions").json["sessions"] == [] and project.get("/v1/conversations").json["conversations"] == []
+    assert project.get("/v1/sessions").json["sessions"] == []
+    assert project.get("/v1/conversations").json["conversations"] == []
