@@ -9,12 +9,14 @@ import pytest
 
 from docs import pages
 from docs.pages import Page
+from support import typescript_client
 from support.service import PROGRAM
 
 PAGES = [page for page in pages.all_pages() if any("run" in block.marks for block in page.blocks)]
 SNIPPETS = [block for page in pages.all_pages() for block in page.blocks
             if block.language == "python" and "run" not in block.marks]
 ADDRESS = "http://127.0.0.1:8080"
+PROGRAMS = {"python": "python3 -B -", "js": f"'{typescript_client.NODE}' --input-type=module -"}
 
 # What differs from run to run: of the same kind is enough.
 VARYING = {"run_id", "sandbox_id", "file_id", "id", "key", "created_at", "updated_at", "active_at", "expires_at"}
@@ -68,6 +70,9 @@ def checkout_like(folder, service):
         if entry.name != "data":
             (folder / "build" / entry.name).symlink_to(entry)
     (folder / "build" / "data" / "admin-key").write_text(service.key + "\n")
+    installed = folder / "node_modules" / "@code-sandbox"
+    installed.mkdir(parents=True)
+    (installed / "client").symlink_to(typescript_client.FOLDER)
     return folder
 
 
@@ -79,7 +84,8 @@ def script_of(page, outputs):
             lines.append(f"exec >'{outputs}/{block.line}'")
             lines.append("set +e" if "any-status" in block.marks else "set -e")
             text = block.text.rstrip("\n")
-            lines.append(f"python3 -B - <<'END OF PYTHON'\n{text}\nEND OF PYTHON" if block.language == "python" else text)
+            program = PROGRAMS.get(block.language)
+            lines.append(f"{program} <<'END OF PROGRAM'\n{text}\nEND OF PROGRAM" if program else text)
             lines.append(f": >'{outputs}/{block.line}.done'")
     return "\n".join(lines) + "\n"
 
