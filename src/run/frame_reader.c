@@ -1,6 +1,7 @@
 /* Frames from a hostile end; see frame_reader.h. */
 #include "run/frame_reader.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,11 +37,14 @@ static bool header_is_good(const struct frame_reader *reader) {
 
 static bool make_room(struct frame_reader *reader, size_t more) {
         size_t wanted = reader->payload_used + more, size = reader->payload_size;
+        assert(wanted <= reader->header.frame.length);
         if (wanted <= size)
                 return true;
         size = size > 0 ? size : PAYLOAD_SIZE_FIRST;
         while (size < wanted)
                 size *= 2;
+        if (size > reader->header.frame.length)
+                size = reader->header.frame.length;
         char *payload = realloc(reader->payload, size);
         if (!payload)
                 return false;
