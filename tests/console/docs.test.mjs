@@ -38,6 +38,22 @@ test('docs: every page is reached from the first, and every link of a page leads
   }
 });
 
+test('docs: on a phone no page is wider than the window, and what is wider scrolls by itself', async world => {
+  const page = await world.newPage({key: null, ...PHONE});
+  const found = await crawl(page, `${world.url}/docs/`);
+  for (const address of found.keys()) {
+    await page.goto(address);
+    const wide = await page.evaluate(() => {
+      const scrolls = element => element && (/auto|scroll/.test(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
+      const beyond = [...document.querySelectorAll('main *, body > *')].filter(
+        element => element.getBoundingClientRect().right > innerWidth + 1 && !scrolls(element),
+      );
+      return [document.documentElement.scrollWidth > innerWidth, ...beyond.map(element => element.outerHTML.slice(0, 80))];
+    });
+    assert.deepEqual(wide, [false], address);
+  }
+});
+
 for (const view of ['', 'run-code', 'api', 'configuration', 'security', 'troubleshooting'])
   for (const [name, options] of Object.entries({desktop: {}, phone: PHONE}))
     test(`docs: ${view || 'overview'}, ${name}: axe-core finds nothing in light and dark, nothing is wider than the window`, async world => {
