@@ -86,10 +86,10 @@ static bool hint_refused(const struct call_hint_facts *facts, char hint[CALL_HIN
         if (facts->refused == 0 || !facts->error)
                 return false;
         snprintf(hint, CALL_HINT_BYTES,
-                 "%u connections or lookups were refused; `egress` says which and by which rule. A call reaches public "
+                 "%u %s refused; `egress` says which and by which rule. A call reaches public "
                  "addresses by HTTP and HTTPS (ports 80 and 443) and nothing else; the operator can widen that with "
                  "SANDBOX_EGRESS_ALLOW.",
-                 facts->refused);
+                 facts->refused, facts->refused == 1 ? "connection or lookup was" : "connections or lookups were");
         return true;
 }
 

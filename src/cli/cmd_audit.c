@@ -49,6 +49,7 @@ static const struct command audit_list = {
         .data = &(const struct resource){.path = "/v1/audit",
                                          .list = "audit",
                                          .none = "the audit log is empty",
+                                         .many = "lines",
                                          .is_paged = true,
                                          RESOURCE_COLUMNS(columns)},
 };

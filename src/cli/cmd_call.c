@@ -198,6 +198,20 @@ static void show_error(struct cli *cli, const json_t *error) {
                 say_note(cli, "%s: %s", json_text(error, "type"), json_text(error, "message"));
 }
 
+/* Connections that came to nothing: why the tool failed is often that. */
+static void show_network(struct cli *cli, const json_t *egress) {
+        size_t i;
+        json_t *record;
+        json_array_foreach(egress, i, record) {
+                const char *host = json_text(record, "host"), *address = json_text(record, "address");
+                if (strcmp(json_text(record, "decision"), "allowed") != 0)
+                        say_note(cli, "network: %s%s%s%s, port %lld: %s (%s)", host,
+                                 *host && *address ? " (" : "", address, *host && *address ? ")" : "",
+                                 (long long)json_integer_value(json_object_get(record, "port")),
+                                 json_text(record, "decision"), json_text(record, "rule"));
+        }
+}
+
 static int show(struct cli *cli, const struct call_options *options, const json_t *reply) {
         const json_t *error = json_object_get(reply, "error");
         const char *hint = json_text(reply, "hint");
@@ -208,6 +222,8 @@ static int show(struct cli *cli, const struct call_options *options, const json_
                 return write_failed(cli, r);
         if (json_is_object(error) && !options->json)
                 show_error(cli, error);
+        if (!options->json)
+                show_network(cli, json_object_get(reply, "egress"));
         int code = explain_outcome(cli, reply);
         if (*hint)
                 say_note(cli, "hint: %s", hint);

@@ -1,6 +1,7 @@
 /* Shows an answer of the service to people; see render.h. */
 #include "cli/render.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -41,6 +42,21 @@ static char *label_of(const char *name) {
         return label;
 }
 
+/* A JSON Schema of an object: what its members are called. */
+static void add_schema(struct table *table, const json_t *properties) {
+        CLEANUP_FREE char *names = strdup("");
+        const char *name;
+        json_t *schema;
+        json_object_foreach((json_t *)properties, name, schema) {
+                char *longer = NULL;
+                if (!names || asprintf(&longer, "%s%s%s", names, *names ? ", " : "", name) < 0)
+                        return;
+                free(names);
+                names = longer;
+        }
+        table_add(table, "%s", names && *names ? names : "-");
+}
+
 static void add_value(struct table *table, const char *name, const json_t *value) {
         size_t ending;
         const char *unit = unit_of(name, &ending);
@@ -56,6 +72,8 @@ static void add_value(struct table *table, const char *name, const json_t *value
                 table_add(table, "%" JSON_INTEGER_FORMAT "%s", json_integer_value(value), unit);
         else if (json_is_real(value))
                 table_add(table, "%g%s", json_real_value(value), unit);
+        else if (json_is_object(json_object_get(value, "properties")))
+                add_schema(table, json_object_get(value, "properties"));
         else
                 table_add(table, "(%zu)", json_is_array(value) ? json_array_size(value) : json_object_size(value));
 }

@@ -135,9 +135,10 @@ static void print_table(struct cli *cli, const struct resource *resource, const 
 }
 
 static void say_more(struct cli *cli, const struct listing *listing) {
+        const struct resource *resource = listing->resource;
         if (listing->more)
                 say_note(cli, "there are more than these %zu %s", json_array_size(listing->entries),
-                         listing->resource->list);
+                         resource->many ? resource->many : resource->list);
 }
 
 int resource_list(struct cli *cli, const void *values, int argc, char **argv) {

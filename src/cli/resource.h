@@ -42,6 +42,7 @@ struct resource {
 
         /* A list: the member that holds it, what is shown of each entry, and the words for an empty one. */
         const char *list, *none;
+        const char *many; /* what they are called, if not as the list */
         const struct resource_column *columns;
         size_t columns_count;
         bool is_paged;

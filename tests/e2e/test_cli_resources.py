@@ -119,6 +119,11 @@ def test_a_conversation_with_its_runs(fake, cli):
 
 def test_show_an_agent(fake, cli):
     fake.pages["/v1/agents/shop"] = (200, {**agent("shop"), "tools": [], "stateful": True, "timeout_s": 20.0})
+    tools = [{"name": "add", "parameters": {"type": "object", "properties": {"a": {}, "b": {}}}},
+             {"name": "now", "parameters": {"type": "object", "properties": {}}}]
+    fake.pages["/v1/agents/tools"] = (200, {**agent("tools"), "tools": tools})
+    shown = cli("agents", "show", "tools").stdout.decode()
+    assert "name  parameters\nadd   a, b\nnow   -\n" in shown
     text = cli("agents", "show", "shop").stdout.decode()
     assert re.search(r"^  stateful +yes$", text, re.M) and re.search(r"^  timeout +20 s$", text, re.M)
 
