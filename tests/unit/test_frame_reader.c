@@ -24,7 +24,9 @@ struct seen {
         size_t bytes;
         uint32_t types[16];
         unsigned char last;
-        unsigned refuse_at; /* the frame of this number is called bad */
+        unsigned refuse_at;           /* the frame of this number is called bad */
+        struct frame_reader *take_of; /* the memory of payloads is taken over, and freed */
+        unsigned taken;
 };
 
 static bool on_frame(void *data, uint32_t type, const char *payload, uint32_t length) {
@@ -34,6 +36,11 @@ static bool on_frame(void *data, uint32_t type, const char *payload, uint32_t le
         for (uint32_t i = 0; i < length; i++)
                 assert_int_equal((unsigned char)payload[i], (unsigned char)(i * 7));
         seen->bytes += length;
+        if (seen->take_of && seen->take_of->payload == payload) {
+                free(seen->take_of->payload);
+                seen->take_of->payload = NULL;
+                seen->taken++;
+        }
         return ++seen->frames != seen->refuse_at;
 }
 
@@ -132,6 +139,45 @@ static void memory_follows_what_came_not_what_was_announced(void **state) {
         frame_reader_deinit(&reader);
 }
 
+/* Large ones, of which the middle is read straight to its place, among small ones. */
+static void read_many(bool take, unsigned *ret_taken) {
+        static const uint32_t lengths[] = {TEXT_MAX, 1, TEXT_MAX - 1, 131072 + 65536, 65536, 65537, 3, TEXT_MAX};
+        const size_t count = sizeof(lengths) / sizeof(lengths[0]);
+        static char bytes[8 * (TEXT_MAX + 16)];
+        struct frame_reader reader;
+        struct seen seen;
+        size_t length = 0, sent = 0, expected = 0;
+        int pair[2];
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+        for (size_t i = 0; i < count; i++) {
+                length += put(bytes + length, TYPE_TEXT, lengths[i], lengths[i]);
+                expected += lengths[i];
+        }
+        start(&reader, &seen);
+        seen.take_of = take ? &reader : NULL;
+        while (sent < length) {
+                ssize_t now = write(pair[1], bytes + sent, length - sent);
+                assert_true(now > 0);
+                sent += (size_t)now;
+                assert_int_equal(frame_reader_read(&reader, pair[0], FRAMES_TO_THE_END), FRAMES_AGAIN);
+        }
+        assert_int_equal(seen.frames, count);
+        assert_int_equal(seen.bytes, expected);
+        *ret_taken = seen.taken;
+        frame_reader_deinit(&reader);
+        close(pair[0]);
+        close(pair[1]);
+}
+
+static void large_payloads_come_whole_and_can_be_taken(void **state) {
+        unsigned taken;
+        (void)state;
+        read_many(false, &taken);
+        assert_int_equal(taken, 0);
+        read_many(true, &taken);
+        assert_true(taken >= 4);
+}
+
 static void reads_a_socket(void **state) {
         struct frame_reader reader;
         struct seen seen;
@@ -163,6 +209,7 @@ int main(void) {
                 cmocka_unit_test(a_bad_header_ends_it_before_any_payload),
                 cmocka_unit_test(a_refused_frame_is_the_last),
                 cmocka_unit_test(memory_follows_what_came_not_what_was_announced),
+                cmocka_unit_test(large_payloads_come_whole_and_can_be_taken),
                 cmocka_unit_test(reads_a_socket),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
