@@ -90,3 +90,16 @@ def test_cycles_of_a_snippet_are_collected(service):
         del mine
         print(gc.collect() >= 10)
         """).stdout == "True\n"
+
+
+def test_a_library_has_one_mapping_for_what_is_fixed_and_one_for_what_it_writes(service):
+    """A fork and an end go through all mappings; the linker makes five for each of three hundred libraries."""
+    libraries, fixed, wrong = service.run("""
+maps = [line.split(maxsplit=5) for line in open("/proc/self/maps")]
+libraries = {fields[5] for fields in maps if len(fields) > 5 and ".so" in fields[5]}
+fixed = [fields for fields in maps if len(fields) > 5 and ".so" in fields[5] and fields[1][1] == "-" != fields[1][0]]
+print([len(libraries), len(fixed), [fields for fields in maps if fields[1].startswith("rwx")]])
+""").printed
+    assert libraries > 200
+    assert libraries <= fixed <= 1.1 * libraries
+    assert wrong == [], "nothing is writable and executable"
