@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/api.h"
 #include "api/door_call.h"
 #include "api/door_e2b_lines.h"
 #include "api/http.h"
@@ -12,13 +13,15 @@
 #include "base/loop.h"
 
 #define NAME_CHARACTERS NAME_LETTERS NAME_DIGITS "_-"
+#define HELD_NS (100 * NS_PER_MS) /* that an unfinished line waits for its end */
 
 static const char *const fields[] = {"code", "context_id", "language", NULL};
 
 struct execution {
         struct door_call call; /* first */
         bool is_default, begun;
-        int64_t number;
+        struct e2b_lines lines;
+        struct loop_source *held; /* a timer, while something is held back */
         char conversation[E2B_CONVERSATION_BYTES];
         json_t *code;
 };
@@ -54,7 +57,33 @@ static struct execution *execution_of(struct door_call *call) {
 }
 
 static void execution_deinit(struct door_call *call) {
-        json_decref(execution_of(call)->code);
+        struct execution *execution = execution_of(call);
+        loop_remove(call->api->loop, &execution->held);
+        e2b_lines_deinit(&execution->lines);
+        json_decref(execution->code);
+}
+
+static uint64_t now_ns(void) {
+        return (uint64_t)clock_wall_ms() * NS_PER_MS;
+}
+
+static void send(struct execution *execution, struct json_out *out) {
+        if (!out->failed && out->used > 0)
+                http_stream_write(execution->call.request, out->bytes, out->used);
+        json_out_deinit(out);
+}
+
+static void flush(struct execution *execution) {
+        struct json_out out;
+        json_out_init(&out, 0);
+        e2b_lines_flush(&execution->lines, &out, now_ns());
+        send(execution, &out);
+}
+
+static void on_held(void *data) {
+        struct execution *execution = data;
+        execution->held = NULL;
+        flush(execution);
 }
 
 static void write_lines(struct door_call *call, const char *bytes, size_t length) {
@@ -64,13 +93,14 @@ static void write_lines(struct door_call *call, const char *bytes, size_t length
                 http_stream_begin(call->request, "application/x-ndjson");
         execution->begun = true;
         json_out_init(&out, length);
-        e2b_lines(&out, bytes, length, execution->number, (uint64_t)clock_wall_ms() * NS_PER_MS);
-        if (!out.failed)
-                http_stream_write(call->request, out.bytes, out.used);
-        json_out_deinit(&out);
+        e2b_lines_write(&execution->lines, &out, bytes, length, now_ns());
+        send(execution, &out);
+        if (e2b_lines_hold(&execution->lines) && !execution->held)
+                loop_add_timer(call->api->loop, HELD_NS, on_held, execution, &execution->held);
 }
 
 static void end_lines(struct door_call *call) {
+        flush(execution_of(call)); /* nothing is held back, but after a run whose end was not told */
         http_stream_end(call->request);
         door_end(call);
 }
@@ -93,7 +123,7 @@ static void on_context(struct door_call *call, unsigned status, json_t *reply) {
                 door_pass_error(call, status, reply);
                 return;
         }
-        execution->number = runs + execution->is_default;
+        execution->lines.number = runs + execution->is_default;
         call->events = write_lines;
         call->events_end = end_lines;
         door_execute(call, E2B_AGENT,

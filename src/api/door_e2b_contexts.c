@@ -11,7 +11,7 @@
 #define WORK_FOLDER "/mnt/data"
 #define CONTEXTS_MAX 200 /* of a sandbox, that are listed: a page of conversations */
 
-#define ROUNDS_MAX 100    /* somebody may go on to make contexts while the others are deleted */
+#define ROUNDS_MAX 100 /* somebody may go on to make contexts while the others are deleted */
 
 static const char *const context_fields[] = {"language", "cwd", NULL};
 

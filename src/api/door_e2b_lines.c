@@ -3,10 +3,15 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/door_traceback.h"
 #include "base/cleanup.h"
+
+#define HELD_MAX (64 << 10)
+
+static const char *const streams[] = {"stdout", "stderr"};
 
 /* The forms of a result that have a name of their own; all others are `extra`. */
 static const struct {
@@ -33,10 +38,10 @@ static void bare_line(struct json_out *out, const char *type) {
         close_line(out);
 }
 
-static void text_line(struct json_out *out, const char *type, const json_t *text, uint64_t now_ns) {
+static void text_line(struct json_out *out, const char *type, const char *text, size_t length, uint64_t now_ns) {
         open_line(out, type);
         json_out_key(out, "text");
-        json_out_bytes(out, json_string_value(text), json_string_length(text));
+        json_out_bytes(out, text, length);
         json_out_member_int(out, "timestamp", (int64_t)now_ns);
         close_line(out);
 }
@@ -50,6 +55,43 @@ static void error_line(struct json_out *out, const char *name, size_t name_lengt
         json_out_bytes(out, value, value_length);
         json_out_member_string(out, "traceback", traceback);
         close_line(out);
+}
+
+/* ---- text */
+
+void e2b_lines_flush(struct e2b_lines *lines, struct json_out *out, uint64_t now_ns) {
+        for (int i = 0; i < 2; i++) {
+                if (lines->held[i].length > 0)
+                        text_line(out, streams[i], lines->held[i].bytes, lines->held[i].length, now_ns);
+                lines->held[i].length = 0;
+        }
+}
+
+bool e2b_lines_hold(const struct e2b_lines *lines) {
+        return lines->held[0].length > 0 || lines->held[1].length > 0;
+}
+
+void e2b_lines_deinit(struct e2b_lines *lines) {
+        for (int i = 0; i < 2; i++)
+                free(lines->held[i].bytes);
+}
+
+static void put_text(struct e2b_lines *lines, struct json_out *out, int stream, const json_t *text, uint64_t now_ns) {
+        size_t length = json_string_length(text), held = lines->held[stream].length;
+        char *bytes = length ? realloc(lines->held[stream].bytes, held + length) : NULL;
+        if (!bytes) {
+                out->failed = out->failed || length > 0;
+                return;
+        }
+        memcpy(bytes + held, json_string_value(text), length);
+        lines->held[stream].bytes = bytes;
+        const char *line_end = memrchr(bytes, '\n', held + length);
+        size_t whole = held + length > HELD_MAX ? held + length : line_end ? (size_t)(line_end + 1 - bytes) : 0;
+        lines->held[stream].length = held + length - whole;
+        if (whole == 0)
+                return;
+        text_line(out, streams[stream], bytes, whole, now_ns);
+        memmove(bytes, bytes + whole, held + length - whole);
 }
 
 /* ---- results */
@@ -137,7 +179,7 @@ static void put_done(struct json_out *out, const json_t *reply, uint64_t now_ns)
         const json_t *message = json_object_get(json_object_get(reply, "session"), "message");
         if (json_is_string(message)) {
                 json_t *line = json_sprintf("%s\n", json_string_value(message));
-                text_line(out, "stderr", line, now_ns);
+                text_line(out, "stderr", json_string_value(line), json_string_length(line), now_ns);
                 json_decref(line);
         }
         if (outcome && strcmp(outcome, "ok") != 0)
@@ -155,21 +197,23 @@ static void put_failure(struct json_out *out, const json_t *reply) {
 
 /* ---- events */
 
-static void put_event(struct json_out *out, const char *event, size_t length, const json_t *data, int64_t number,
-                      uint64_t now_ns) {
-        static const char *const names[] = {"start", "stdout", "stderr", "result", "done", "error"};
+static void put_event(struct e2b_lines *lines, struct json_out *out, const char *event, size_t length,
+                      const json_t *data, uint64_t now_ns) {
+        static const char *const names[] = {"stdout", "stderr", "start", "result", "done", "error"};
         size_t i = 0;
         while (i < ARRAY_SIZE(names) && (strlen(names[i]) != length || memcmp(names[i], event, length) != 0))
                 i++;
+        if (i > 1)
+                e2b_lines_flush(lines, out, now_ns);
         switch (i) {
         case 0:
-                open_line(out, "number_of_executions");
-                json_out_member_int(out, "execution_count", number);
-                close_line(out);
-                break;
         case 1:
+                put_text(lines, out, (int)i, json_object_get(data, "text"), now_ns);
+                break;
         case 2:
-                text_line(out, names[i], json_object_get(data, "text"), now_ns);
+                open_line(out, "number_of_executions");
+                json_out_member_int(out, "execution_count", lines->number);
+                close_line(out);
                 break;
         case 3:
                 result_line(out, data);
@@ -186,17 +230,18 @@ static void put_event(struct json_out *out, const char *event, size_t length, co
 }
 
 /* "event: NAME\ndata: JSON\n\n", or ": comment\n\n". */
-void e2b_lines(struct json_out *out, const char *events, size_t length, int64_t number, uint64_t now_ns) {
+void e2b_lines_write(struct e2b_lines *lines, struct json_out *out, const char *events, size_t length,
+                     uint64_t now_ns) {
         static const char before_name[] = "event: ", before_data[] = "\ndata: ";
         const char *end = events + length;
         while (events < end) {
                 const char *stop = memmem(events, (size_t)(end - events), "\n\n", 2);
-                const char *data = memmem(events, (size_t)(end - events), before_data, strlen(before_data));
                 stop = stop ? stop : end;
-                if (data && data < stop && strncmp(events, before_name, strlen(before_name)) == 0) {
+                const char *data = memmem(events, (size_t)(stop - events), before_data, strlen(before_data));
+                if (data && strncmp(events, before_name, strlen(before_name)) == 0) {
                         const char *name = events + strlen(before_name), *json = data + strlen(before_data);
                         json_t *tree = json_loadb(json, (size_t)(stop - json), JSON_ALLOW_NUL, NULL);
-                        put_event(out, name, (size_t)(data - name), tree, number, now_ns);
+                        put_event(lines, out, name, (size_t)(data - name), tree, now_ns);
                         json_decref(tree);
                 } else {
                         bare_line(out, "keepalive");

@@ -46,9 +46,13 @@ sandbox.run_code("import sys, time\nprint('one', flush=True)\nprint('note', file
                  "time.sleep(1)\nprint('two')", on_stdout=on_stdout,
                  on_stderr=lambda message: seen.update(note=seen.get("note", "") + message.line))
 seen["came"], seen["took"] = came, time.monotonic() - began
+came, began = [], time.monotonic()
+sandbox.run_code("import time\nprint('no end', end='', flush=True)\ntime.sleep(1)", on_stdout=on_stdout)
+seen["unfinished"] = [came[0][0], time.monotonic() - began - came[0][2]]
 ''')
-    assert "".join(text for text, _, _ in seen["came"]) == "one\ntwo\n" and seen["note"] == "note\n"
+    assert [text for text, _, _ in seen["came"]] == ["one\n", "two\n"] and seen["note"] == "note\n"
     assert seen["took"] - seen["came"][0][2] > 0.9, "the first line came with the last"
+    assert seen["unfinished"][0] == "no end" and seen["unfinished"][1] > 0.6
     assert abs(seen["came"][0][1] / 1e9 - time.time()) < 60
 
 

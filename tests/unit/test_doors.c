@@ -116,15 +116,64 @@ static void the_last_traceback_is_found(void **state) {
 
 /* ---- E2B */
 
-static void assert_lines(const char *events, const char *expected) {
+static void assert_written(struct json_out *out, const char *expected) {
+        assert_false(out->failed);
+        assert_int_equal(out->used, strlen(expected));
+        if (out->used > 0)
+                assert_memory_equal(out->bytes, expected, out->used);
+        json_out_deinit(out);
+}
+
+static void assert_writes(struct e2b_lines *lines, const char *events, const char *expected) {
         struct json_out out;
         json_out_init(&out, 0);
-        e2b_lines(&out, events, strlen(events), 7, 5);
-        assert_false(out.failed);
-        json_out_bytes(&out, "", 0); /* a value, to end with */
-        out.bytes[out.used - 2] = '\0';
-        assert_string_equal(out.bytes, expected);
+        e2b_lines_write(lines, &out, events, strlen(events), 5);
+        assert_written(&out, expected);
+}
+
+static void assert_lines(const char *events, const char *expected) {
+        struct e2b_lines lines = {.number = 7};
+        assert_writes(&lines, events, expected);
+        assert_false(e2b_lines_hold(&lines));
+        e2b_lines_deinit(&lines);
+}
+
+#define PRINTED(stream, text) "event: " stream "\ndata: {\"text\":\"" text "\"}\n\n"
+#define LINE(stream, text) "{\"type\":\"" stream "\",\"text\":\"" text "\",\"timestamp\":5}\n"
+
+static void unfinished_lines_are_held_back(void **state) {
+        struct e2b_lines lines = {0};
+        struct json_out out;
+        (void)state;
+        assert_writes(&lines, PRINTED("stdout", "3") PRINTED("stdout", "\\n"), LINE("stdout", "3\\n"));
+        assert_writes(&lines, PRINTED("stdout", "a"), "");
+        assert_writes(&lines, PRINTED("stderr", "b"), "");
+        assert_true(e2b_lines_hold(&lines));
+        assert_writes(&lines, PRINTED("stdout", "\\nc\\nd"), LINE("stdout", "a\\nc\\n"));
+        json_out_init(&out, 0);
+        e2b_lines_flush(&lines, &out, 5);
+        assert_written(&out, LINE("stdout", "d") LINE("stderr", "b"));
+        assert_false(e2b_lines_hold(&lines));
+        assert_writes(&lines, PRINTED("stdout", "e"), "");
+        assert_writes(&lines, "event: result\ndata: {\"text/plain\":\"1\"}\n\n",
+                      LINE("stdout", "e") "{\"type\":\"result\",\"text\":\"1\",\"is_main_result\":true}\n");
+        e2b_lines_deinit(&lines);
+}
+
+static void long_lines_are_not_held_back(void **state) {
+        struct e2b_lines lines = {0};
+        struct json_out out;
+        char event[128 << 10];
+        (void)state;
+        size_t used = (size_t)snprintf(event, sizeof(event), "event: stdout\ndata: {\"text\":\"");
+        memset(event + used, 'x', 70000);
+        snprintf(event + used + 70000, sizeof(event) - used - 70000, "\"}\n\n");
+        json_out_init(&out, 0);
+        e2b_lines_write(&lines, &out, event, strlen(event), 5);
+        assert_true(out.used > 70000);
+        assert_false(e2b_lines_hold(&lines));
         json_out_deinit(&out);
+        e2b_lines_deinit(&lines);
 }
 
 static void events_become_lines(void **state) {
@@ -324,6 +373,8 @@ int main(void) {
                 cmocka_unit_test(each_door_has_its_errors),
                 cmocka_unit_test(doors_are_open_as_the_setting_says),
                 cmocka_unit_test(the_last_traceback_is_found),
+                cmocka_unit_test(unfinished_lines_are_held_back),
+                cmocka_unit_test(long_lines_are_not_held_back),
                 cmocka_unit_test(events_become_lines),
                 cmocka_unit_test(ends_become_lines),
                 cmocka_unit_test(versions_are_matched),
