@@ -1,5 +1,5 @@
-"""A chat about data, in the terminal. The model is of any server that speaks OpenAI's chat completions; its code runs in
-sandboxes, and is shown with what came of it.
+"""A chat about data, in the terminal. The model is of any server that speaks OpenAI's chat completions; its code runs
+in sandboxes, and is shown with what came of it.
 
     pip install './python[openai]'
     export OPENAI_API_KEY=... OPENAI_MODEL=...              # and OPENAI_BASE_URL, if it is not OpenAI's own server

@@ -7,8 +7,8 @@ completions; what it may call is what the Code Sandbox's MCP server lists for th
     python3 examples/chat/chat_over_mcp.py sales.csv
 
 Files that are named are written into the session of the agent, which must be a stateful one for that
-(CODE_INTERPRETER_SESSION=true). Charts and files that the code makes are kept in chat-results. An empty line or the end of
-the input leaves. chat.py beside this does the same with the Python package instead of MCP.
+(CODE_INTERPRETER_SESSION=true). Charts and files that the code makes are kept in chat-results. An empty line or the end
+of the input leaves. chat.py beside this does the same with the Python package instead of MCP.
 """
 
 import argparse

@@ -37,6 +37,10 @@ class _Tool(AsyncBaseTool):  # type: ignore[misc]
     def metadata(self) -> ToolMetadata:
         return self._metadata
 
+    @property
+    def _name(self) -> str:
+        return str(self._metadata.get_name())
+
     def _arguments(self, given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
         """A single argument comes without its name."""
         return {**dict(zip(self._metadata.get_parameters_dict()["properties"], given, strict=False)), **named}
@@ -44,7 +48,7 @@ class _Tool(AsyncBaseTool):  # type: ignore[misc]
     def _output(self, answer: Answer, arguments: dict[str, Any]) -> ToolOutput:
         images = [ImageBlock(image=image, image_mimetype="image/png") for image in answer.images]
         return ToolOutput(
-            tool_name=self._metadata.name,
+            tool_name=self._name,
             blocks=[TextBlock(text=answer.text), *images],
             raw_input=arguments,
             raw_output=answer.text,
@@ -53,11 +57,11 @@ class _Tool(AsyncBaseTool):  # type: ignore[misc]
 
     def call(self, *given: Any, **named: Any) -> ToolOutput:
         arguments = self._arguments(given, named)
-        return self._output(_calling.call([self._function], self._metadata.name, arguments), arguments)
+        return self._output(_calling.call([self._function], self._name, arguments), arguments)
 
     async def acall(self, *given: Any, **named: Any) -> ToolOutput:
         arguments = self._arguments(given, named)
-        return self._output(await _calling.call_async([self._function], self._metadata.name, arguments), arguments)
+        return self._output(await _calling.call_async([self._function], self._name, arguments), arguments)
 
 
 def tools(*functions: Function) -> list[AsyncBaseTool]:
