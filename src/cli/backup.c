@@ -15,6 +15,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
+#include <poll.h>
 #include <search.h>
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -37,6 +39,7 @@
 struct backup {
         struct archive *archive;
         struct backup_count count;
+        int progress_fd;
         void *packed; /* names of contents that are in the archive: a tree of tsearch(3) */
         struct err *e;
 };
@@ -49,6 +52,23 @@ static int archive_failed(struct backup *backup) {
         int error = archive_errno(backup->archive);
         return err_set(backup->e, error > 0 ? -error : -EIO, "cannot write the archive: %s",
                        archive_error_string(backup->archive));
+}
+
+/* ---- what the process that does it tells the other */
+
+struct news {
+        bool is_last;
+        int r;
+        struct err e;
+        struct backup_count count;
+};
+
+/* Lost if nobody reads fast enough: there is more to come. */
+static void tell(const struct backup *backup) {
+        const struct news news = {.count = backup->count};
+        struct pollfd ready = {.fd = backup->progress_fd, .events = POLLOUT};
+        if (poll(&ready, 1, 0) == 1 && write(backup->progress_fd, &news, sizeof(news)) != (ssize_t)sizeof(news))
+                _exit(1);
 }
 
 /* ---- files */
@@ -87,6 +107,7 @@ static int pack_descriptor(struct backup *backup, int fd, const char *name) {
         }
         backup->count.files++;
         backup->count.bytes += (uint64_t)status.st_size;
+        tell(backup);
         return r;
 }
 
@@ -238,8 +259,9 @@ static int pack_all(struct backup *backup, const char *data_dir) {
         return r == 0 ? pack_service(backup) : r;
 }
 
-static int write_archive(const char *data_dir, int archive_fd, struct backup_count *ret, struct err *e) {
-        struct backup backup = {.archive = archive_write_new(), .e = e};
+static int write_archive(const char *data_dir, int archive_fd, int progress_fd, struct backup_count *ret,
+                         struct err *e) {
+        struct backup backup = {.archive = archive_write_new(), .progress_fd = progress_fd, .e = e};
         if (!backup.archive)
                 return err_set(e, -ENOMEM, "out of memory");
         int r = 0;
@@ -259,31 +281,39 @@ static int write_archive(const char *data_dir, int archive_fd, struct backup_cou
 
 /* ---- the process that does it, which gives up its rights for good */
 
-struct result {
-        struct err e;
-        struct backup_count count;
-        int r;
-};
+/* Pieces of this size come whole: pipe(7). */
+_Static_assert(sizeof(struct news) <= PIPE_BUF, "news must not come in parts");
 
-int backup_write(const char *data_dir, int archive_fd, struct backup_count *ret, struct err *e) {
-        struct result result = {.r = -EIO};
+static void listen_to(int fd, const struct backup_listener *listener, struct news *ret) {
+        struct news news;
+        while (!ret->is_last && read(fd, &news, sizeof(news)) == (ssize_t)sizeof(news)) {
+                *ret = news;
+                if (!news.is_last)
+                        listener->tell(listener->data, &news.count);
+        }
+}
+
+int backup_write(const char *data_dir, int archive_fd, const struct backup_listener *listener, struct backup_count *ret,
+                 struct err *e) {
+        struct news last = {.r = -EIO};
         int pipe_fds[2];
         if (pipe2(pipe_fds, O_CLOEXEC) < 0)
                 return err_set(e, -errno, "cannot make a pipe: %s", strerror(errno));
         pid_t child = fork();
         if (child == 0) {
-                result.r = write_archive(data_dir, archive_fd, &result.count, &result.e);
-                ssize_t told = write(pipe_fds[1], &result, sizeof(result));
-                _exit(told == (ssize_t)sizeof(result) ? 0 : 1);
+                last.r = write_archive(data_dir, archive_fd, pipe_fds[1], &last.count, &last.e);
+                last.is_last = true;
+                _exit(write(pipe_fds[1], &last, sizeof(last)) == (ssize_t)sizeof(last) ? 0 : 1);
         }
         close(pipe_fds[1]);
-        ssize_t got = child < 0 ? -1 : read(pipe_fds[0], &result, sizeof(result));
+        if (child > 0)
+                listen_to(pipe_fds[0], listener, &last);
         close(pipe_fds[0]);
         if (child > 0)
                 waitpid(child, NULL, 0);
-        if (got != (ssize_t)sizeof(result))
+        if (!last.is_last)
                 return err_set(e, -EIO, "the backup was broken off");
-        *e = result.e;
-        *ret = result.count;
-        return result.r;
+        *e = last.e;
+        *ret = last.count;
+        return last.r;
 }

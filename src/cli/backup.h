@@ -24,7 +24,15 @@ struct backup_count {
         uint64_t files, bytes; /* before compression */
 };
 
+/* Is told how much is done, now and then. */
+struct backup_listener {
+        void (*tell)(void *data, const struct backup_count *count);
+        void *data;
+};
+
 /* Writes an archive of the data folder to `archive_fd`. 0, or a negative errno with a sentence. */
-int backup_write(const char *data_dir, int archive_fd, struct backup_count *ret, struct err *e);
+int backup_write(const char *data_dir, int archive_fd, const struct backup_listener *listener, struct backup_count *ret,
+                 struct err *e);
 /* Makes the data folder from an archive: it must not be there, or be empty. Whole or not at all. */
-int backup_restore(int archive_fd, const char *data_dir, struct backup_count *ret, struct err *e);
+int backup_restore(int archive_fd, const char *data_dir, const struct backup_listener *listener,
+                   struct backup_count *ret, struct err *e);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -17,6 +16,7 @@
 #include "cli/interrupt.h"
 #include "cli/layout_pack.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "cli/resource.h"
 #include "cli/service.h"
 #include "cli/sse.h"
@@ -24,7 +24,6 @@
 #define EVENT_MAX ((size_t)4 << 20)
 #define TIMEOUT_S 7200 /* sending, fetching and unpacking gigabytes; the service has limits of its own */
 #define ARCHIVE_TYPE "application/x-tar"
-#define REDRAW_MS 100
 
 struct deploy_options {
         const char *image;
@@ -59,58 +58,15 @@ struct deployment {
         struct cli *cli;
         struct sse_parser parser;
         uint64_t length; /* of the archive */
-        char step[32];   /* that was told last */
-        bool on_terminal, drawn;
-        struct timespec drawn_at;
+        struct progress progress;
         json_t *done, *error;
 };
 
 /* ---- progress */
 
-static bool too_early(struct deployment *deployment) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        int64_t passed = (int64_t)(now.tv_sec - deployment->drawn_at.tv_sec) * 1000 +
-                         (now.tv_nsec - deployment->drawn_at.tv_nsec) / 1000000;
-        if (deployment->drawn && passed < REDRAW_MS)
-                return true;
-        deployment->drawn_at = now;
-        return false;
-}
-
-/* On a terminal one line that is written anew; elsewhere one line for each step. */
-static void show_progress(struct deployment *deployment, const char *step, double done, double total) {
-        bool is_new = strcmp(step, deployment->step) != 0;
-        char line[160];
-        if (!is_new && (!deployment->on_terminal || too_early(deployment)))
-                return;
-        snprintf(deployment->step, sizeof(deployment->step), "%s", step);
-        if (!deployment->on_terminal) {
-                say_note(deployment->cli, "%s", step);
-                return;
-        }
-        if (total > 0)
-                snprintf(line, sizeof(line), "%s: %s of %s (%.0f %%)", step, human_bytes(done), human_bytes(total),
-                         100 * done / total);
-        else if (done > 0)
-                snprintf(line, sizeof(line), "%s: %s", step, human_bytes(done));
-        else
-                snprintf(line, sizeof(line), "%s", step);
-        CLEANUP_FREE char *safe = terminal_line(line, strlen(line)); /* the step's name came from the service */
-        fprintf(deployment->cli->err.file, "\r\033[K%s", safe ? safe : "");
-        fflush(deployment->cli->err.file);
-        deployment->drawn = true;
-}
-
-static void end_progress(struct deployment *deployment) {
-        if (deployment->drawn)
-                fputs("\r\033[K", deployment->cli->err.file);
-        deployment->drawn = false;
-}
-
 static void on_sent(void *user, uint64_t sent) {
         struct deployment *deployment = user;
-        show_progress(deployment, "sending the image", (double)sent, (double)deployment->length);
+        progress_show(&deployment->progress, "sending the image", (double)sent, (double)deployment->length);
 }
 
 /* ---- what the service answers */
@@ -120,7 +76,7 @@ static int on_event(void *user, const char *name, const char *text, size_t lengt
         json_t *data = service_parse(text, length);
         if (strcmp(name, "progress") == 0 && data) {
                 const char *message = json_text(data, "message");
-                show_progress(deployment, *message ? message : json_text(data, "step"),
+                progress_show(&deployment->progress, *message ? message : json_text(data, "step"),
                               json_number_value(json_object_get(data, "done")),
                               json_number_value(json_object_get(data, "total")));
         } else if (strcmp(name, "done") == 0 && !deployment->done) {
@@ -195,7 +151,7 @@ static int send_request(struct deployment *deployment, const struct deploy_optio
         call->user = deployment;
         sse_init(&deployment->parser, EVENT_MAX, on_event, deployment);
         int r = http_client_call(deployment->cli->client, call, &reply, &e);
-        end_progress(deployment);
+        progress_end(&deployment->progress);
         if (r == HTTP_CLIENT_E_INTERRUPTED)
                 return say_error(deployment->cli, EXIT_SIGNAL_BASE + interrupt_caught(),
                                  "interrupted; the agent keeps the image that it had");
@@ -234,7 +190,7 @@ static int pack_layout(struct deployment *deployment, const char *place, struct 
         CLEANUP_CLOSE int fd = folder ? scratch_file() : -ENOMEM;
         if (fd < 0)
                 return err_set(e, fd, "cannot make a file for the archive: %s", strerror(-fd));
-        show_progress(deployment, "packing the image", 0, 0);
+        progress_show(&deployment->progress, "packing the image", 0, 0);
         int r = layout_pack(folder, tag, fd, e);
         if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
                 r = err_set(e, -errno, "cannot read the archive: %s", strerror(errno));
@@ -293,9 +249,9 @@ static int refer(struct deployment *deployment, const struct deploy_options *opt
 
 static int run(struct cli *cli, const void *values, int argc, char **argv) {
         const struct deploy_options *options = values;
-        CLEANUP(deployment_deinit) struct deployment deployment = {
-                .cli = cli, .on_terminal = cli->err.filter && isatty(fileno(cli->err.file))};
+        CLEANUP(deployment_deinit) struct deployment deployment = {.cli = cli};
         (void)argc;
+        progress_init(&deployment.progress, cli);
         if (!options->image)
                 return say_error(cli, EX_USAGE,
                                  "--image says where the image is; see 'platformctl agents deploy --help'");

@@ -14,6 +14,7 @@
 #include "cli/backup.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 
 #define PATH_BYTES 4096
 
@@ -43,6 +44,21 @@ static char *find_data_dir(struct cli *cli, const struct backup_options *options
         return path;
 }
 
+/* ---- progress: of long work, for who looks on */
+
+struct look {
+        struct progress progress;
+        const char *step;
+};
+
+static void show_count(void *data, const struct backup_count *count) {
+        struct look *look = data;
+        if (look->progress.on_terminal)
+                progress_show(&look->progress, look->step, (double)count->bytes, 0);
+}
+
+/* ---- backup and restore */
+
 /* Under another name until it is whole. */
 static int write_to(struct cli *cli, const char *data_dir, const char *path, bool force) {
         struct backup_count count = {0};
@@ -56,7 +72,10 @@ static int write_to(struct cli *cli, const char *data_dir, const char *path, boo
         CLEANUP_CLOSE int fd = open(partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (fd < 0)
                 return say_error(cli, EX_CANTCREAT, "cannot write %s: %s", partial, strerror(errno));
-        int r = backup_write(data_dir, fd, &count, &e);
+        struct look look = {.step = "saving"};
+        progress_init(&look.progress, cli);
+        int r = backup_write(data_dir, fd, &(struct backup_listener){show_count, &look}, &count, &e);
+        progress_end(&look.progress);
         if (r == 0 && (fsync(fd) < 0 || rename(partial, path) < 0))
                 r = err_set(&e, -errno, "cannot write %s: %s", path, strerror(errno));
         if (r < 0) {
@@ -86,7 +105,11 @@ static int run_restore(struct cli *cli, const void *values, int argc, char **arg
         CLEANUP_CLOSE int fd = open(argv[0], O_RDONLY | O_CLOEXEC);
         if (fd < 0)
                 return say_error(cli, EX_NOINPUT, "cannot open %s: %s", argv[0], strerror(errno));
-        if (backup_restore(fd, data_dir, &count, &e) < 0)
+        struct look look = {.step = "restoring"};
+        progress_init(&look.progress, cli);
+        int r = backup_restore(fd, data_dir, &(struct backup_listener){show_count, &look}, &count, &e);
+        progress_end(&look.progress);
+        if (r < 0)
                 return say_error(cli, EX_DATAERR, "%s. Nothing was changed", e.message);
         say_note(cli, "restored %" PRIu64 " files (%s) into %s; start the service now", count.files,
                  human_bytes((double)count.bytes), data_dir);

@@ -30,6 +30,7 @@ struct restoring {
         char folder[PATH_BYTES]; /* in the making, beside the data folder */
         int fd;
         struct backup_count count;
+        const struct backup_listener *listener;
         bool has_database;
         struct err *e;
 };
@@ -134,6 +135,7 @@ static int restore_entry(struct restoring *restoring, struct archive_entry *entr
              fchmod(fd, archive_entry_perm(entry) & 0755) < 0))
                 r = fail(restoring, -errno, "restore the owner of", name);
         restoring->count.files++;
+        restoring->listener->tell(restoring->listener->data, &restoring->count);
         restoring->has_database = restoring->has_database || strcmp(name, "sandbox.db") == 0;
         return r;
 }
@@ -187,8 +189,9 @@ static int put_in_place(struct restoring *restoring, const char *data_dir) {
         return 0;
 }
 
-int backup_restore(int archive_fd, const char *data_dir, struct backup_count *ret, struct err *e) {
-        struct restoring restoring = {.fd = -1, .e = e};
+int backup_restore(int archive_fd, const char *data_dir, const struct backup_listener *listener,
+                   struct backup_count *ret, struct err *e) {
+        struct restoring restoring = {.fd = -1, .listener = listener, .e = e};
         size_t length = strlen(data_dir);
         while (length > 1 && data_dir[length - 1] == '/')
                 length--;

@@ -129,6 +129,16 @@ def test_the_archive_is_private_and_not_overwritten(saved, tmp_path):
     assert result.code != 0 and "nothing" in result.stderr and not (tmp_path / "x").exists()
 
 
+def test_on_a_terminal_it_says_how_far_it_is(saved, tmp_path):
+    _, _, _, old = saved
+    for words, doing in ((("backup", "--data-dir", old.data_dir, tmp_path / "b"), "saving"),
+                         (("restore", "--data-dir", tmp_path / "again", tmp_path / "b"), "restoring")):
+        seen = Cli().on_terminal(*map(str, words))
+        assert seen.code == 0 and f"\r\x1b[K{doing}: " in seen.stdout.decode(), seen
+        assert "\x1b[K" in seen.stdout.decode().rpartition("platformctl")[0], "it is gone before the last line"
+    assert platformctl("backup", "--force", "--data-dir", old.data_dir, tmp_path / "b").stderr.count("\n") == 1
+
+
 def test_it_works_of_a_service_that_is_stopped(saved, tmp_path):
     """And of one that left its write-ahead log behind."""
     _, _, _, old = saved

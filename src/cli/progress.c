@@ -1,0 +1,56 @@
+/* How far long work has come; see progress.h. */
+#include "cli/progress.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/output.h"
+
+#define REDRAW_MS 100
+
+void progress_init(struct progress *progress, struct cli *cli) {
+        *progress = (struct progress){.cli = cli, .on_terminal = cli->err.filter && isatty(fileno(cli->err.file))};
+}
+
+static bool too_early(struct progress *progress) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        int64_t passed = (int64_t)(now.tv_sec - progress->drawn_at.tv_sec) * 1000 +
+                         (now.tv_nsec - progress->drawn_at.tv_nsec) / 1000000;
+        if (progress->drawn && passed < REDRAW_MS)
+                return true;
+        progress->drawn_at = now;
+        return false;
+}
+
+void progress_show(struct progress *progress, const char *step, double done, double total) {
+        bool is_new = strncmp(step, progress->step, sizeof(progress->step) - 1) != 0;
+        char line[160];
+        if (!is_new && (!progress->on_terminal || too_early(progress)))
+                return;
+        snprintf(progress->step, sizeof(progress->step), "%s", step);
+        if (!progress->on_terminal) {
+                say_note(progress->cli, "%s", step);
+                return;
+        }
+        if (total > 0)
+                snprintf(line, sizeof(line), "%s: %s of %s (%.0f %%)", step, human_bytes(done), human_bytes(total),
+                         100 * done / total);
+        else if (done > 0)
+                snprintf(line, sizeof(line), "%s: %s", step, human_bytes(done));
+        else
+                snprintf(line, sizeof(line), "%s", step);
+        CLEANUP_FREE char *safe = terminal_line(line, strlen(line));
+        fprintf(progress->cli->err.file, "\r\033[K%s", safe ? safe : "");
+        fflush(progress->cli->err.file);
+        progress->drawn = true;
+}
+
+void progress_end(struct progress *progress) {
+        if (progress->drawn)
+                fputs("\r\033[K", progress->cli->err.file);
+        progress->drawn = false;
+}
