@@ -29,6 +29,7 @@ class Usage:
     max_memory_bytes: int = 0
     start_ms: float | None = None
     queue_ms: float | None = None
+    create_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,10 @@ class SessionState:
 
 @dataclass(frozen=True)
 class RunFile:
-    """A file that a run has written. `content` is there if it came with the reply; else fetch it by `file_id`."""
+    """
+    A file that a run has written. `content` is there if it came with the reply; else fetch it by `file_id`. In a list,
+    `latest` says that no later run has written a file of its name.
+    """
 
     file_id: str
     name: str
@@ -50,8 +54,10 @@ class RunFile:
     media_type: str
     sha256: str
     url: str | None = None
+    conversation_id: str | None = None
     run_id: str | None = None
     created_at: str | None = None
+    latest: bool | None = None
     content: bytes | None = field(default=None, repr=False)
 
     @classmethod
@@ -74,6 +80,8 @@ class Run:
     """
     The reply to a run of a snippet. A failed snippet is a result: see `outcome`, which is "ok", "error", "timeout",
     "out_of_memory", "output_limit", "killed" or "internal".
+
+    Of a tool call that was kept, `tool` and `arguments` say what was called; what came of it is in `raw`.
     """
 
     run_id: str
@@ -95,6 +103,8 @@ class Run:
     usage: Usage = Usage()
     hint: str | None = None
     code: str | None = None
+    tool: str | None = None
+    arguments: dict[str, Any] | None = None
     started_at: str | None = None
     raw: Raw = field(default_factory=dict, repr=False, compare=False)
 
@@ -134,7 +144,7 @@ class Run:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A run in the list of a conversation."""
+    """A run in the list of a conversation; `tool` if it was a tool call."""
 
     run_id: str
     conversation_id: str
@@ -142,6 +152,7 @@ class RunSummary:
     outcome: str
     exit_code: int
     agent: str | None = None
+    tool: str | None = None
     stateful: bool = False
     started_at: str | None = None
     result_count: int = 0
@@ -161,6 +172,7 @@ class RemoteError:
     type: str
     message: str
     traceback: str = ""
+    builtin: bool = False
 
 
 @dataclass(frozen=True)
@@ -228,19 +240,28 @@ class Conversation:
 
 @dataclass(frozen=True)
 class Session:
-    """A live interpreter of a conversation."""
+    """A live interpreter of a conversation: how many calls it has answered, and how many wait for it."""
 
     conversation_id: str
     agent: str | None = None
+    project: str | None = None
+    state: str = ""
+    created_ms: int = 0
+    idle_s: float = 0.0
+    calls: int = 0
+    waiting: int = 0
     raw: Raw = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
 class Agent:
-    """An agent. In a list, `tools`, `stateful` and `timeout_s` are left out."""
+    """An agent. A list has only `name`, `image` and when it was made and changed."""
 
     name: str
     image: str | None = None
+    image_digest: str | None = None
+    image_bytes: int | None = None
+    python: str | None = None
     created_at: str | None = None
     updated_at: str | None = None
     tools: list[dict[str, Any]] = field(default_factory=list)

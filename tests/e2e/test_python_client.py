@@ -141,7 +141,8 @@ def test_agents_and_sessions(client):
         late = client.run("while True: pass", agent="py-agent", timeout_s=0.5)
         after = client.run("1", agent="py-agent")
     assert late.outcome == "timeout" and after.session.restarted and after.session.message in str(after)
-    assert [session.conversation_id for session in client.sessions.list()] == ["py-2"]
+    (live,) = client.sessions.list()
+    assert (live.conversation_id, live.agent, live.state, live.waiting) == ("py-2", "py-agent", "idle", 0) and live.calls > 0
     assert client.sessions.end("py-2") is True and list(client.sessions.list()) == []
     client.agents.delete_env("py-agent", "CODE_INTERPRETER_SESSION")
     assert not client.agents.get("py-agent").stateful and client.agents.env("py-agent").env.keys() == {

@@ -2,14 +2,17 @@
 import asyncio
 import base64
 import copy
+import dataclasses
 import inspect
 import io
+import json
 import pickle
 import signal
 import threading
 import time
 
 import pytest
+from conftest import TREE
 from fake_platform import KEY, call_reply, error, event, run_reply
 
 import code_sandbox
@@ -329,6 +332,29 @@ def test_a_cancelled_task_does_not_try_again(fake):
 
     asyncio.run(main())
     assert len(fake.requests) == 1
+
+
+# ---- types
+
+
+def properties_of(schema, schemas):
+    if "$ref" in schema:
+        return properties_of(schemas[schema["$ref"].rpartition("/")[2]], schemas)
+    parts = [properties_of(part, schemas) for part in schema.get("allOf", [])]
+    return set(schema.get("properties", {})).union(*parts)
+
+
+@pytest.mark.parametrize("name, kind, elsewhere", [
+    ("Usage", "Usage", ()), ("SessionNote", "SessionState", ()), ("SkippedFile", "SkippedFile", ()),
+    ("OutputFile", "RunFile", ("content_base64",)), ("KeptFile", "RunFile", ()), ("ExecuteReply", "Run", ()),
+    ("KeptRun", "Run", ()), ("RunSummary", "RunSummary", ()), ("CallError", "RemoteError", ()), ("Egress", "Egress", ()),
+    ("CallReply", "Call", ()), ("Conversation", "Conversation", ()), ("LiveSession", "Session", ()), ("Agent", "Agent", ()),
+    ("AgentEnv", "AgentEnv", ()), ("Setting", "AgentEnv", ("name", "value"))])
+def test_every_field_that_the_service_describes_has_its_type(name, kind, elsewhere):
+    schemas = json.loads((TREE / "docs" / "openapi.json").read_text())["components"]["schemas"]
+    described = properties_of(schemas[name], schemas)
+    fields = {field.name for field in dataclasses.fields(getattr(code_sandbox, kind))}
+    assert described and described - fields == set(elsewhere)
 
 
 # ---- what is handed on
