@@ -26,6 +26,7 @@ def size(picture: bytes) -> tuple:
     ("import math\nmath.pi", "3.141592653589793"), ("try:\n    y = 1\nfinally:\n    pass\ny", "1"), ("x = 1\nx == 1 and 'yes'", "'yes'"),
     ("print('p')\nlen('abc')", "3"), ("# é\n'é'", "'é'"), ("x = '" + "a" * 300 + "'\n" + "y = 1\n" * 400 + "y", "1"),
     ("x = [" + ",".join(f"'{i}'" for i in range(400)) + "]\nlen(x)", "400"), ("'\\d'", "'\\\\d'"), ("\f1 + 1", "2"),
+    ("print('p'); 6 * 7", "42"), ("x = 'b;c'; 5", "5"), ("x = 1;x;  'y'", "'y'"),
     ("open('f', 'w').write('abc')", "3"), ("b'x'", "b'x'"), ("1j", "1j"), ("not True", "False"),
     ("len('abc')\n7", "7"), ("5\nlen('abc')", "3"), ("import math\n\n'x' 'y'", "'xy'"), ("len('abc')\n# comment\n(1,\n2)\n", "(1, 2)"),
     ("if True:\n    len('x')\n8", "8"),
@@ -38,7 +39,7 @@ def test_value(runner, source, text):
 
 
 @pytest.mark.parametrize("source", [
-    "", "# nothing", "x = 5", "None", "print('a')", "x = 5\nx;", "len('abc');  # quiet", "1 + 1;", "if True:\n    5", "for i in range(3):\n    i",
+    "", "# nothing", "x = 5", "None", "print('a')", "x = 5\nx;", "len('abc');  # quiet", "1 + 1;", "5; print('a')", "x = '5; 6'", "if True:\n    5", "for i in range(3):\n    i",
     "def f(): 5", "def f(): return 5\nif f(): f()", "with open('f', 'w') as f:\n    f.write('x')", "import math", "x: int = 5", "x = 1\nx += 1",
     "try:\n    5\nexcept Exception:\n    6", "class A:\n    5", "while True:\n    5\n    break", "assert 5", "del_ = 1\ndel del_", "pass", "[].append(1)",
     "def f(): return 7\nif __name__ == '__main__': f()", "x = '''\nx\n'''", "def f(): return 1\nx = f(\n)", "match 1:\n    case 1: 5",

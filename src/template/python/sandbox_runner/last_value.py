@@ -93,12 +93,13 @@ _CONSTANT_START = re.compile(r"""[0-9"'(.+~-]|[bBrRuU]{1,2}["']|(True|False|not)
 
 
 def _looks_constant(source: bytes) -> bool:
-    """Cheap: the last line that is neither empty nor a comment may begin a constant, or end a long string."""
+    """Cheap: in the last line that is neither empty nor a comment a constant may begin, or a long string end."""
     tail = source[-_TAIL_CHARS:].decode("utf-8", "replace").split("\n")
     for line in reversed(tail):
         line = line.strip()
         if line and not line.startswith("#"):
-            return _CONSTANT_START.match(line) is not None or line.endswith(('"""', "'''"))
+            parts = (part.lstrip() for part in line.split(";"))
+            return any(map(_CONSTANT_START.match, parts)) or line.endswith(('"""', "'''"))
     return False
 
 
