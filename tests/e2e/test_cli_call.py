@@ -1,8 +1,8 @@
 """platformctl call, against our own server: what it shows of a call, beside the function's result."""
 import json
 
-REPLY = {"agent": "shop", "tool": "page", "outcome": "error", "exit_code": 1, "result": None, "stdout": "", "stderr": "",
-         "error": {"type": "OSError", "message": "no route"}, "hint": None, "egress_complete": True}
+REPLY = {"agent": "shop", "tool": "page", "outcome": "error", "exit_code": 1, "result": None, "stdout": "",
+         "stderr": "", "error": {"type": "OSError", "message": "no route"}, "hint": None, "egress_complete": True}
 CONNECTION = {"host": None, "address": "10.0.0.1", "port": 80, "decision": "refused", "rule": "reserved", "bytes": 0}
 
 

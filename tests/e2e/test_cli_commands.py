@@ -51,7 +51,8 @@ def test_status_of_sessions_and_times(cli, fake):
     session = {"project": "default", "conversation_id": "c1", "created_ms": 1796065562778, "idle_s": 0.5}
     fake.pages["/v1/status"] = (200, {
         "sessions": {"live": 1, "list": [session]},
-        "activity": {"minutes": [1] * 60, "latency": {"queue_ms": {"p50": 0.065, "p95": None}, "wall_ms": {"p50": 11.13, "p95": 20}}}})
+        "activity": {"minutes": [1] * 60, "latency": {
+            "queue_ms": {"p50": 0.065, "p95": None}, "wall_ms": {"p50": 11.13, "p95": 20}}}})
     text = cli("status").stdout.decode()
     assert "\nlive sessions\nproject  conversation id  idle\ndefault  c1               0.5 s\n" in text
     assert "\ntime taken\nof     p50       p95\nqueue  0.065 ms  -\nwall   11.13 ms  20 ms\n" in text, text
@@ -60,7 +61,8 @@ def test_status_of_sessions_and_times(cli, fake):
 
 
 def test_numbers_in_json_are_as_short_as_they_can_be(cli, fake):
-    said = {"a": 0.1, "b": 0.065, "c": 0.1 + 0.2, "d": 1.0, "e": -2.5e-9, "f": 1e22, "g": 123456789012345678, "1.10": "0.10 \\\" 1.50"}
+    said = {"a": 0.1, "b": 0.065, "c": 0.1 + 0.2, "d": 1.0, "e": -2.5e-9, "f": 1e22, "g": 123456789012345678,
+            "1.10": "0.10 \\\" 1.50"}
     fake.pages["/v1/status"] = (200, said)
     text = cli("status", "--json").stdout.decode()
     assert json.loads(text) == said

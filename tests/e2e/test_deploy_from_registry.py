@@ -29,8 +29,8 @@ def trust(tmp_path_factory):
     folder.chmod(0o755)
     certificate, key = folder / "ca-certificates.crt", folder.parent / "registry.key"
     names = f"subjectAltName=IP:{network.FAR_4},IP:{network.METADATA}"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                    "-subj", "/CN=registry", "-addext", names, "-keyout", key, "-out", certificate],
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-days", "2", "-subj", "/CN=registry", "-addext", names, "-keyout", key, "-out", certificate],
                    check=True, capture_output=True, timeout=30)
     return folder, certificate, key
 
@@ -50,8 +50,9 @@ def image(tmp_path_factory):
 def serving(outside, trust, image):
     both = trust[2].with_name("registry.pem")
     both.write_text(trust[1].read_text() + trust[2].read_text())
-    process = subprocess.Popen(["nsenter", "--target", str(outside.process.pid), "--net", sys.executable, "-B", registry.__file__,
-                                f"0.0.0.0:{PORT}", both, image.folder], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(["nsenter", "--target", str(outside.process.pid), "--net", sys.executable, "-B",
+                                registry.__file__, f"0.0.0.0:{PORT}", both, image.folder],
+                               stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "serving\n"
     yield
     process.kill()
@@ -89,12 +90,14 @@ def test_with_progress_to_a_tool_that_is_called(cli, operated, image):
     assert result.code == 0, result
     said = [line.removeprefix("platformctl: ") for line in result.stderr.splitlines()]
     assert said[0] == "asking the registry" and "finding tools" in said, said
-    assert said.index("unpacking layers") < said.index("finding tools") and said[-1].startswith("deployed the agent shop: Python 3.")
+    assert said.index("unpacking layers") < said.index("finding tools")
+    assert said[-1].startswith("deployed the agent shop: Python 3.")
     assert result.stdout == b"add\n"
     assert cli("call", "shop", "add", "--arg", "a=40", "--arg", "b=2", timeout=60).stdout == b"42\n"
     kept = json.loads(cli("agents", "show", "shop", "--json").stdout)
     assert f"docker://{OPEN}/team/shop:1" in json.dumps(kept) and image.digest in json.dumps(kept)
-    decisions = [line["details"] for line in operated.get("/v1/audit?limit=1000").json["audit"] if line["action"] == "egress"]
+    lines = operated.get("/v1/audit?limit=1000").json["audit"]
+    decisions = [line["details"] for line in lines if line["action"] == "egress"]
     assert {(each["address"], each["port"], each["decision"], each["rule"]) for each in decisions} == {
         (network.FAR_4, PORT, "allowed", "allow")}, decisions
 
@@ -127,8 +130,8 @@ def test_what_is_refused_says_why(cli, reference, words):
 
 def test_the_operators_rules_hold_for_registries(cli, trust):
     """Control: from outside a sandbox the same registry answers at this address as well."""
-    asked = subprocess.run(["curl", "-sS", "--cacert", trust[1], "--noproxy", "*", f"https://{CLOSED}/v2/"], capture_output=True,
-                           text=True, timeout=20)
+    asked = subprocess.run(["curl", "-sS", "--cacert", trust[1], "--noproxy", "*", f"https://{CLOSED}/v2/"],
+                           capture_output=True, text=True, timeout=20)
     assert (asked.returncode, asked.stdout) == (0, "{}"), asked
     result = deploy(cli, f"{CLOSED}/shop:1", "nothing")
     assert result.code == 65 and "refused it a connection to 169.254.169.254, port 5000 (reserved)" in result.stderr, result

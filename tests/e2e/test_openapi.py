@@ -143,8 +143,8 @@ def test_the_service_serves_it(http_side):
 
 
 def test_the_service_does_what_it_says(service, tools, tmp_path):
-    """Requests made from the document, right ones and wrong ones, alone and one made of another's answer; what is answered must
-    be as described."""
+    """Requests made from the document, right ones and wrong ones, alone and one made of another's answer; what is
+    answered must be as described."""
     excluded = [word for path in ENDLESS for word in ("--exclude-path", path)]
     result = subprocess.run(
         [CLIENTS / "schemathesis", "--config-file", SETTINGS / "schemathesis.toml", "run",

@@ -1,4 +1,4 @@
-"""SIGHUP with other rules of the network: they hold for the calls to come, and calls that run keep what they began with."""
+"""SIGHUP with other rules of the network: they hold for the calls to come; calls that run keep what they began with."""
 
 import os
 import signal
@@ -47,8 +47,8 @@ def spawner(world, tmp_path_factory):
     folder = tmp_path_factory.mktemp("spawner")
     settings = folder / "sandboxd.conf"
     settings.write_text("")
-    running = calls.start_spawner(folder, tuple(world.host_command()), NAMES, SANDBOX_EGRESS_RESOLVER=internet.NAME_SERVER,
-                                  SANDBOX_CONFIG_FILE=str(settings))
+    running = calls.start_spawner(folder, tuple(world.host_command()), NAMES, SANDBOX_CONFIG_FILE=str(settings),
+                                  SANDBOX_EGRESS_RESOLVER=internet.NAME_SERVER)
     running.settings = settings
     yield running
     assert running.process.poll() is None, running.log.read_text()
