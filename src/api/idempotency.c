@@ -2,7 +2,7 @@
 #include "api/idempotency.h"
 
 #include <errno.h>
-#include <openssl/sha.h>
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,6 @@
 #include "api/api.h"
 #include "api/idempotency_answers.h"
 #include "api/paging.h"
-#include "base/cleanup.h"
 #include "base/config.h"
 #include "base/log.h"
 #include "base/loop.h"
@@ -115,13 +114,14 @@ static bool is_good_key(const char *key) {
 }
 
 static bool digest_of(const struct http_request *request, unsigned char *ret) {
-        const size_t path_bytes = strlen(request->path) + 1; /* the NUL keeps the two apart */
-        CLEANUP_FREE char *all = malloc(path_bytes + request->body_length);
-        if (!all)
-                return false;
-        memcpy(all, request->path, path_bytes);
-        memcpy(all + path_bytes, request->body, request->body_length);
-        return SHA256((const unsigned char *)all, path_bytes + request->body_length, ret) != NULL;
+        EVP_MD_CTX *context = EVP_MD_CTX_new();
+        /* With the path's NUL, which keeps the two apart. */
+        bool good = context && EVP_DigestInit_ex(context, EVP_sha256(), NULL) &&
+                    EVP_DigestUpdate(context, request->path, strlen(request->path) + 1) &&
+                    EVP_DigestUpdate(context, request->body, request->body_length) &&
+                    EVP_DigestFinal_ex(context, ret, NULL);
+        EVP_MD_CTX_free(context);
+        return good;
 }
 
 static struct keyed *find_on_its_way(const struct idempotency *idempotency, int64_t project_id, const char *key) {
