@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from support.breaking_proxy import BreakingProxy
-from support.typescript_client import FOLDER, NODE
+from support.typescript_client import FOLDER, NODE, REPOSITORY
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -44,6 +44,26 @@ def test_a_service(service):
 def test_types_as_an_author_sees_them():
     done = node("node_modules/typescript/bin/tsc", "-p", "tests/tsconfig.json")
     assert done.returncode == 0, done.stdout
+
+
+def interfaces():
+    """{name: its members} of src/models.ts, with those that it extends."""
+    text = (FOLDER / "src" / "models.ts").read_text()
+    found = {}
+    for name, of, body in re.findall(r"^export interface (\w+)(?:<[^>]*>)?(?: extends (\w+))? \{\n(.*?)^\}", text, re.M | re.S):
+        found[name] = set(re.findall(r"^  (\w+)\??:", body, re.M)) | found.get(of, set())
+    return found
+
+
+@pytest.mark.parametrize("schema, kind", [
+    ("Usage", "Usage"), ("SessionNote", "SessionState"), ("SkippedFile", "SkippedFile"), ("OutputFile", "RunFile"),
+    ("KeptFile", "RunFile"), ("ExecuteReply", "Run"), ("KeptRun", "KeptRun"), ("RunSummary", "RunSummary"),
+    ("CallError", "RemoteError"), ("Egress", "Egress"), ("CallReply", "Call"), ("Conversation", "Conversation"),
+    ("LiveSession", "Session"), ("AgentSummary", "AgentSummary"), ("Agent", "Agent"), ("AgentEnv", "AgentEnv"),
+    ("Environment", "Environment"), ("Tool", "Tool")])
+def test_every_field_that_the_service_describes_has_its_type(schema, kind):
+    described = json.loads((REPOSITORY / "docs" / "openapi.json").read_text())["components"]["schemas"][schema]["properties"]
+    assert described and set(described) <= interfaces()[kind]
 
 
 def test_what_is_packed():

@@ -1,7 +1,7 @@
 // A small report of a CSV file: node examples/report.mjs sales.csv OUTPUT-FOLDER
 //
-// The file goes into a sandbox, pandas makes a table and a chart of it, and both are fetched. Address and key of the service
-// are in CODE_SANDBOX_URL and CODE_SANDBOX_KEY.
+// The file goes into a sandbox, pandas makes a table and a chart of it, and both are fetched. Address and key of the
+// service are in CODE_SANDBOX_URL and CODE_SANDBOX_KEY.
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Client, imagesOf } from "@code-sandbox/client";

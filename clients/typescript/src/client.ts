@@ -5,7 +5,19 @@ import { CodeSandboxError, ConnectionFailed } from "./errors.js";
 import { eventsOf } from "./events.js";
 import { type Connection, Exchange, type Outgoing, type Retries } from "./exchange.js";
 import type {
-  Agent, AgentEnv, Call, Conversation, Environment, KeptRun, Run, RunEvent, RunFile, RunSummary, Session, Tool,
+  Agent,
+  AgentEnv,
+  AgentSummary,
+  Call,
+  Conversation,
+  Environment,
+  KeptRun,
+  Run,
+  RunEvent,
+  RunFile,
+  RunSummary,
+  Session,
+  Tool,
 } from "./models.js";
 
 export interface ClientOptions {
@@ -36,8 +48,8 @@ interface WhatRuns extends RequestOptions {
   conversation_id?: string;
   timeout_s?: number;
   /**
-   * Makes it safe to try again after a lost answer: a text of your own, or "auto" for a new one. The run then goes on if
-   * this client goes away.
+   * Makes it safe to try again after a lost answer: a text of your own, or "auto" for a new one. The run then goes on
+   * if this client goes away.
    */
   idempotencyKey?: string;
 }
@@ -99,11 +111,18 @@ async function tell(connection: Connection, request: Outgoing): Promise<void> {
 
 /** Entries of a list, page after page as they are read. */
 async function* entries<T>(
-  connection: Connection, path: string, member: string, values: Record<string, string | undefined>, options: RequestOptions,
+  connection: Connection,
+  path: string,
+  member: string,
+  values: Record<string, string | undefined>,
+  options: RequestOptions,
 ): AsyncGenerator<T, void, undefined> {
   let after: string | undefined;
   do {
-    const page = await ask<Page & Record<string, T[]>>(connection, get(path + query({ ...values, after, limit: 200 }), options));
+    const page = await ask<Page & Record<string, T[]>>(
+      connection,
+      get(path + query({ ...values, after, limit: 200 }), options),
+    );
     yield* page[member] ?? [];
     after = page.next ?? undefined;
   } while (after !== undefined);
@@ -128,11 +147,16 @@ export class Files extends Part {
     }
     const id = typeof file === "string" ? file : file.file_id;
     const request = get(`/v1/files/${part(id)}`, options);
-    return new Exchange(this.connection, request).whole(async (response) => new Uint8Array(await response.arrayBuffer()));
+    return new Exchange(this.connection, request).whole(
+      async (response) => new Uint8Array(await response.arrayBuffer()),
+    );
   }
 
   /** Latest first; with `latest` only the last one of each name. */
-  list(conversationId: string, options: RequestOptions & { latest?: boolean } = {}): AsyncGenerator<RunFile, void, undefined> {
+  list(
+    conversationId: string,
+    options: RequestOptions & { latest?: boolean } = {},
+  ): AsyncGenerator<RunFile, void, undefined> {
     const latest = options.latest ? "1" : undefined;
     return entries(this.connection, `/v1/conversations/${part(conversationId)}/files`, "files", { latest }, options);
   }
@@ -140,7 +164,9 @@ export class Files extends Part {
 
 export class Conversations extends Part {
   /** Latest activity first; those of one agent, or with that text in their id or agent. */
-  list(options: RequestOptions & { agent?: string; text?: string } = {}): AsyncGenerator<Conversation, void, undefined> {
+  list(
+    options: RequestOptions & { agent?: string; text?: string } = {},
+  ): AsyncGenerator<Conversation, void, undefined> {
     const { agent, text: q } = options;
     return entries(this.connection, "/v1/conversations", "conversations", { agent, q }, options);
   }
@@ -179,7 +205,7 @@ export class Sessions extends Part {
 }
 
 export class Agents extends Part {
-  list(options: RequestOptions = {}): AsyncGenerator<Agent, void, undefined> {
+  list(options: RequestOptions = {}): AsyncGenerator<AgentSummary, void, undefined> {
     return entries(this.connection, "/v1/agents", "agents", {}, options);
   }
 
@@ -225,7 +251,9 @@ export class Client {
     const url = options.url ?? variable("CODE_SANDBOX_URL");
     const key = options.key ?? variable("CODE_SANDBOX_KEY");
     if (url === undefined) {
-      throw new CodeSandboxError("The client needs the address of the service: new Client({ url }), or CODE_SANDBOX_URL.");
+      throw new CodeSandboxError(
+        "The client needs the address of the service: new Client({ url }), or CODE_SANDBOX_URL.",
+      );
     }
     if (/^[a-z]+:\/\/[^/]*@/i.test(url) || /[?#]/.test(url)) {
       throw new CodeSandboxError("The address of the service must have no user, key, query or fragment in it.");
@@ -254,8 +282,8 @@ export class Client {
   }
 
   /**
-   * Runs code and gives news as they happen. To leave the loop early ends the run. With an `idempotencyKey` a stream that
-   * breaks is taken up at its end.
+   * Runs code and gives news as they happen. To leave the loop early ends the run. With an `idempotencyKey` a stream
+   * that breaks is taken up at its end.
    */
   async *stream(code: string, options: RunOptions = {}): AsyncGenerator<RunEvent, void, undefined> {
     const leaving = new AbortController();
@@ -283,7 +311,8 @@ export class Client {
 
   /** What to tell a model of run_python, in the form that its API takes. */
   describeRunPython(
-    format: ToolFormat = "openai", options: RequestOptions & { agent?: string } = {},
+    format: ToolFormat = "openai",
+    options: RequestOptions & { agent?: string } = {},
   ): Promise<Record<string, unknown>> {
     const agent = options.agent ?? this.#agent;
     return ask(this.#connection, get(`/v1/tools/run_python${query({ format, agent })}`, options));
@@ -315,7 +344,11 @@ export class Client {
   #execute(code: string, options: RunOptions, stream: boolean): Outgoing {
     const { files, stdin, inline_files } = options;
     const listed = files && Object.entries(files).map(([name, content]) => inputFile(name, content));
-    return this.#post("/v1/execute", { code, files: listed, stdin, inline_files, ...(stream ? { stream } : {}) }, options);
+    return this.#post(
+      "/v1/execute",
+      { code, files: listed, stdin, inline_files, ...(stream ? { stream } : {}) },
+      options,
+    );
   }
 
   /** What is undefined is left out of JSON. */

@@ -1,8 +1,8 @@
 // One request and its answer: errors as exceptions, and trying again where that is safe.
 //
-// It is safe when nothing has run: the service says so by 429 and 503, or the connection never came about. Once a request
-// that runs something has been sent and its answer is lost, it may have run, and only an Idempotency-Key makes a second
-// try safe; and that only with a service that heeds one.
+// It is safe when nothing has run: the service says so by 429 and 503, or the connection never came about. Once a
+// request that runs something has been sent and its answer is lost, it may have run, and only an Idempotency-Key makes
+// a second try safe; and that only with a service that heeds one.
 
 import { ApiError, ConnectionFailed } from "./errors.js";
 
@@ -35,7 +35,14 @@ const FIRST_PAUSE = 0.25;
 const LONGEST_PAUSE = 10;
 
 /** Of Node: nobody has been reached, so nothing has run. Browsers do not tell. */
-const NEVER_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
+const NEVER_SENT = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
 
 /** fetch() wraps what went wrong; several addresses make an AggregateError. */
 function codesOf(problem: unknown): string[] {
@@ -50,7 +57,11 @@ function codesOf(problem: unknown): string[] {
 /** "fetch failed" says nothing; its cause does. */
 function wordsOf(problem: unknown): string {
   const cause = problem instanceof Error ? problem.cause : undefined;
-  return cause instanceof Error && cause.message ? wordsOf(cause) : problem instanceof Error ? problem.message : String(problem);
+  return cause instanceof Error && cause.message
+    ? wordsOf(cause)
+    : problem instanceof Error
+      ? problem.message
+      : String(problem);
 }
 
 function lost(base: string, problem: unknown): ConnectionFailed {
@@ -72,7 +83,10 @@ export async function errorOf(response: Response): Promise<ApiError> {
   try {
     const { type, message, param } = (JSON.parse(text) as { error: Record<string, unknown> }).error;
     if (typeof type === "string" && typeof message === "string") {
-      return new ApiError(response.status, type, message, { ...details, param: typeof param === "string" ? param : undefined });
+      return new ApiError(response.status, type, message, {
+        ...details,
+        param: typeof param === "string" ? param : undefined,
+      });
     }
   } catch {
     // said below
@@ -82,11 +96,13 @@ export async function errorOf(response: Response): Promise<ApiError> {
 }
 
 /**
- * The service's own words for "not now". A 503 without them may be of a proxy, which may have passed the request on. Other
- * kinds of 429 (sessions, quota) do not pass by waiting for a moment.
+ * The service's own words for "not now". A 503 without them may be of a proxy, which may have passed the request on.
+ * Other kinds of 429 (sessions, quota) do not pass by waiting for a moment.
  */
 function nothingRan(error: ApiError): boolean {
-  return (error.status === 429 || error.status === 503) && (error.type === "rate_limited" || error.type === "overloaded");
+  return (
+    (error.status === 429 || error.status === 503) && (error.type === "rate_limited" || error.type === "overloaded")
+  );
 }
 
 function wait(seconds: number, signal: AbortSignal | undefined): Promise<void> {
@@ -183,7 +199,9 @@ export class Exchange {
     if (signal?.aborted) {
       return signal.reason;
     }
-    return problem instanceof ApiError || problem instanceof ConnectionFailed ? problem : lost(this.#connection.base, problem);
+    return problem instanceof ApiError || problem instanceof ConnectionFailed
+      ? problem
+      : lost(this.#connection.base, problem);
   }
 
   /** Until the next try; throws the error where there must not be one. */

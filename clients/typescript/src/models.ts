@@ -1,4 +1,5 @@
-// What the service answers, as types. Names are the service's own; fields that it gets later are there as well, untyped.
+// What the service answers, as types. Names are the service's own; fields that it gets later are there as well,
+// untyped.
 
 export type Outcome = "ok" | "error" | "timeout" | "out_of_memory" | "output_limit" | "killed" | "internal";
 
@@ -28,8 +29,12 @@ export interface RunFile {
   sha256: string;
   content_base64?: string;
   url?: string | null;
+  /** These are of a file in the list of a conversation. */
   run_id?: string;
+  conversation_id?: string;
   created_at?: string;
+  /** No later run wrote a file of this name. */
+  latest?: boolean;
 }
 
 export interface SkippedFile {
@@ -63,10 +68,15 @@ export interface Run {
   hint: string | null;
 }
 
-/** A run that was kept, with its code. */
+/** A run that was kept, with its code; or a call, whose `result`, `error` and `egress` are there as well. */
 export interface KeptRun extends Run {
   code: string;
   started_at: string;
+  tool?: string;
+  arguments?: Record<string, unknown>;
+  result?: unknown;
+  error?: RemoteError | null;
+  egress?: Egress[];
 }
 
 /** A run in the list of a conversation. */
@@ -75,6 +85,8 @@ export interface RunSummary {
   conversation_id: string;
   sandbox_id: string;
   agent: string | null;
+  /** Of a call: which. */
+  tool: string | null;
   outcome: Outcome;
   exit_code: number;
   stateful: boolean;
@@ -88,15 +100,17 @@ export interface RemoteError {
   type: string;
   message: string;
   traceback: string | null;
+  /** The type is one of Python's own. */
+  builtin: boolean;
 }
 
 /** One connection or name lookup that a tool call has tried. */
 export interface Egress {
   host: string | null;
   address: string | null;
-  port: number | null;
+  port: number;
   decision: "allowed" | "refused" | "failed";
-  rule: string | null;
+  rule: string;
   bytes: number;
   bytes_sent: number;
   bytes_received: number;
@@ -136,9 +150,15 @@ export interface Conversation {
 
 /** A live interpreter of a conversation. */
 export interface Session {
+  project: string;
   conversation_id: string;
-  agent: string | null;
-  [more: string]: unknown;
+  agent: string;
+  state: string;
+  created_ms: number;
+  idle_s: number;
+  /** Runs that it has had, and that wait for their turn. */
+  calls: number;
+  waiting: number;
 }
 
 /** What a tool is for a service or a model: its parameters are JSON Schema. */
@@ -150,31 +170,44 @@ export interface Tool {
   [more: string]: unknown;
 }
 
-/** An agent. In a list, `tools`, `stateful` and `timeout_s` are left out. */
-export interface Agent {
+/** An agent, as it is in a list. */
+export interface AgentSummary {
   name: string;
   image: string | null;
   created_at: string;
   updated_at: string;
-  tools?: Tool[];
-  stateful?: boolean;
-  timeout_s?: number;
+}
+
+export interface Agent extends AgentSummary {
+  tools: Tool[];
+  stateful: boolean;
+  timeout_s: number;
+  image_digest: string | null;
+  image_bytes: number | null;
+  /** Version of the image's Python. */
+  python: string | null;
 }
 
 /** An agent's settings; what holds because of them; and where one has less effect than it says. */
 export interface AgentEnv {
   env: Record<string, string>;
-  effective: Record<string, unknown>;
+  effective: { stateful: boolean; timeout_s: number };
   warnings: string[];
 }
 
 /** What snippets find. */
 export interface Environment {
   python: string;
+  implementation: string;
+  source: string;
+  as_promised: boolean;
+  machine: string;
   packages: Record<string, string>;
   limits: Record<string, number>;
+  /** Of tool calls: what differs. */
+  call_limits: Record<string, number>;
+  /** Whether an Idempotency-Key is heeded. */
   idempotency_key?: boolean;
-  [more: string]: unknown;
 }
 
 /** News of a run, as they happen; the last is `done`, with the whole reply. */

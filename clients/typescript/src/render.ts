@@ -16,9 +16,10 @@ const ENDINGS: Partial<Record<string, string>> = {
 
 function shortened(text: string): string {
   const half = OUTPUT_MAX / 2;
+  const left = text.length - OUTPUT_MAX;
   return text.length <= OUTPUT_MAX
     ? text
-    : `${text.slice(0, half)}\n[... ${text.length - OUTPUT_MAX} characters are left out here ...]\n${text.slice(-half)}`;
+    : `${text.slice(0, half)}\n[... ${left} characters are left out here ...]\n${text.slice(-half)}`;
 }
 
 function block(title: string, text: string): string {
@@ -51,5 +52,7 @@ export function runAsText(run: Run): string {
 
 /** The charts, as PNG. */
 export function imagesOf(run: Run): Uint8Array[] {
-  return run.results.flatMap((result) => (result["image/png"] === undefined ? [] : [decodeBase64(result["image/png"])]));
+  return run.results.flatMap((result) =>
+    result["image/png"] === undefined ? [] : [decodeBase64(result["image/png"])],
+  );
 }

@@ -43,11 +43,27 @@ test("the least", async () => {
 test("everything", async () => {
   platform.on(RUN, runReply());
   client = new Client({ url: `${platform.url}/`, key: KEY, agent: "shop", project: "p" });
-  const files = { "a.txt": "é", "b.bin": new Uint8Array([0, 255]), "c": { file_id: "file_1" } };
-  await client.run("1", { conversation_id: "talk", timeout_s: 0.5, files, stdin: "in", inline_files: false, idempotencyKey: "k" });
+  const files = { "a.txt": "é", "b.bin": new Uint8Array([0, 255]), c: { file_id: "file_1" } };
+  await client.run("1", {
+    conversation_id: "talk",
+    timeout_s: 0.5,
+    files,
+    stdin: "in",
+    inline_files: false,
+    idempotencyKey: "k",
+  });
   assert.deepEqual(sent(), {
-    code: "1", agent: "shop", conversation_id: "talk", timeout_s: 0.5, stdin: "in", inline_files: false,
-    files: [{ name: "a.txt", content: "é" }, { name: "b.bin", content_base64: "AP8=" }, { name: "c", file_id: "file_1" }],
+    code: "1",
+    agent: "shop",
+    conversation_id: "talk",
+    timeout_s: 0.5,
+    stdin: "in",
+    inline_files: false,
+    files: [
+      { name: "a.txt", content: "é" },
+      { name: "b.bin", content_base64: "AP8=" },
+      { name: "c", file_id: "file_1" },
+    ],
   });
   assert.equal(platform.requests[0].headers["idempotency-key"], "k");
   assert.equal(platform.requests[0].headers["x-project"], "p");
@@ -73,7 +89,10 @@ test("a browser behind a proxy: a path for an address, and no key", async () => 
 
 test("addresses that are none", () => {
   for (const url of ["https://user:secret@host", "https://host/?key=1", "https://host/#a"]) {
-    assert.throws(() => new Client({ url }), (error) => error instanceof CodeSandboxError && !error.message.includes("secret"));
+    assert.throws(
+      () => new Client({ url }),
+      (error) => error instanceof CodeSandboxError && !error.message.includes("secret"),
+    );
   }
   assert.throws(() => new Client(), /CODE_SANDBOX_URL/);
 });
@@ -87,13 +106,22 @@ test("a call", async () => {
 });
 
 test("lists come page after page, as they are read", async () => {
-  platform.on("GET /v1/conversations?agent=shop&q=x+%26&limit=200", { conversations: [{ conversation_id: "a" }], next: "a&b" });
-  platform.on("GET /v1/conversations?agent=shop&q=x+%26&after=a%26b&limit=200", { conversations: [{ conversation_id: "b" }], next: null });
+  platform.on("GET /v1/conversations?agent=shop&q=x+%26&limit=200", {
+    conversations: [{ conversation_id: "a" }],
+    next: "a&b",
+  });
+  platform.on("GET /v1/conversations?agent=shop&q=x+%26&after=a%26b&limit=200", {
+    conversations: [{ conversation_id: "b" }],
+    next: null,
+  });
   const ids = [];
   for await (const one of client.conversations.list({ agent: "shop", text: "x &" })) {
     ids.push([one.conversation_id, platform.requests.length]);
   }
-  assert.deepEqual(ids, [["a", 1], ["b", 2]]);
+  assert.deepEqual(ids, [
+    ["a", 1],
+    ["b", 2],
+  ]);
 });
 
 test("files by their id, or from the reply", async () => {
@@ -109,17 +137,26 @@ test("the service says no", async () => {
   platform.on(RUN, refusal(400, "invalid_request", "timeout_s must be …", { "X-Request-Id": "req_1" }, "timeout_s"));
   await assert.rejects(client.run("1"), (error) => {
     assert.ok(error instanceof ApiError && error instanceof CodeSandboxError && error instanceof Error);
-    assert.deepEqual([error.name, error.status, error.type, error.param, error.requestId, error.message],
-                     ["ApiError", 400, "invalid_request", "timeout_s", "req_1", "timeout_s must be …"]);
+    assert.deepEqual(
+      [error.name, error.status, error.type, error.param, error.requestId, error.message],
+      ["ApiError", 400, "invalid_request", "timeout_s", "req_1", "timeout_s must be …"],
+    );
     return true;
   });
   assert.equal(platform.requests.length, 1);
 });
 
 test("somebody else answers", async () => {
-  for (const answer of [{ status: 502, body: "<html>" }, { status: 403, body: { error: "no" } }, { status: 200, body: "<html>" }]) {
+  for (const answer of [
+    { status: 502, body: "<html>" },
+    { status: 403, body: { error: "no" } },
+    { status: 200, body: "<html>" },
+  ]) {
     platform.on(RUN, answer);
-    await assert.rejects(client.run("1"), (error) => error instanceof ApiError && error.type === "unexpected" && error.status === answer.status);
+    await assert.rejects(
+      client.run("1"),
+      (error) => error instanceof ApiError && error.type === "unexpected" && error.status === answer.status,
+    );
   }
   assert.equal(platform.requests.length, 3);
 });
@@ -127,14 +164,22 @@ test("somebody else answers", async () => {
 test("a redirect is not followed", async () => {
   platform.on(ENVIRONMENT, { status: 307, headers: { Location: `${platform.url}/elsewhere` }, body: "" });
   client = new Client({ url: platform.url, key: KEY, retries: { seconds: 0 } });
-  await assert.rejects(client.environment(), (error) => error instanceof ConnectionFailed && /redirect/.test(error.message));
+  await assert.rejects(
+    client.environment(),
+    (error) => error instanceof ConnectionFailed && /redirect/.test(error.message),
+  );
   assert.ok(platform.requests.every((request) => request.url === "/v1/environment"));
 });
 
 // ---- trying again
 
 test("when it is busy, as long as it says", async () => {
-  platform.on(RUN, busy(1), refusal(429, "rate_limited", "60 a minute", { "Retry-After": "0" }), runReply({ stdout: "x" }));
+  platform.on(
+    RUN,
+    busy(1),
+    refusal(429, "rate_limited", "60 a minute", { "Retry-After": "0" }),
+    runReply({ stdout: "x" }),
+  );
   const began = Date.now();
   assert.equal((await client.run("1")).stdout, "x");
   assert.ok(Date.now() - began >= 1000);
@@ -150,8 +195,14 @@ test("not longer than allowed", async () => {
 });
 
 test("not what does not pass by waiting, or may have run", async () => {
-  for (const answer of [refusal(429, "session_limit", "2"), refusal(429, "quota_exceeded", "full"), refusal(500, "internal", "x"),
-                        refusal(409, "conflict", "may have happened"), { status: 503, body: "<html>" }, { status: 504, body: "" }]) {
+  for (const answer of [
+    refusal(429, "session_limit", "2"),
+    refusal(429, "quota_exceeded", "full"),
+    refusal(500, "internal", "x"),
+    refusal(409, "conflict", "may have happened"),
+    { status: 503, body: "<html>" },
+    { status: 504, body: "" },
+  ]) {
     platform.requests = [];
     platform.on(RUN, answer);
     await assert.rejects(client.run("1", { idempotencyKey: "k" }), (error) => error.status === answer.status);
@@ -176,10 +227,17 @@ test("nobody there", async () => {
     });
   });
   client = new Client({ url: `http://127.0.0.1:${port}`, key: KEY });
-  await assert.rejects(client.run("1"), (error) => error instanceof ConnectionFailed && !error.mayHaveRun && /ECONNREFUSED/.test(error.message));
+  await assert.rejects(
+    client.run("1"),
+    (error) => error instanceof ConnectionFailed && !error.mayHaveRun && /ECONNREFUSED/.test(error.message),
+  );
 });
 
-for (const [key, heeded, tries] of [[undefined, true, 1], ["k-1", false, 1], ["k-1", true, 2]]) {
+for (const [key, heeded, tries] of [
+  [undefined, true, 1],
+  ["k-1", false, 1],
+  ["k-1", true, 2],
+]) {
   test(`a run that may have happened: key ${key}, heeded ${heeded}`, async () => {
     platform.on(RUN, "drop", runReply({ stdout: "x" })).on(ENVIRONMENT, { idempotency_key: heeded });
     const options = key ? { idempotencyKey: key } : {};
@@ -216,15 +274,28 @@ test("a new key stays the same over tries", async () => {
 // ---- streams
 
 test("events, in whatever pieces they come", async () => {
-  const all = START + HELLO + event("result", { "text/plain": "1" }) + ": keep-alive\n\n" + event("news", { later: 1 }) +
-    event("file", { file_id: "f" }) + event("stderr", { text: "é" }) + DONE;
+  const all =
+    START +
+    HELLO +
+    event("result", { "text/plain": "1" }) +
+    ": keep-alive\n\n" +
+    event("news", { later: 1 }) +
+    event("file", { file_id: "f" }) +
+    event("stderr", { text: "é" }) +
+    DONE;
   const bytes = Buffer.from(all);
-  platform.on(RUN, Array.from({ length: Math.ceil(bytes.length / 7) }, (_, at) => bytes.subarray(at * 7, at * 7 + 7)));
+  platform.on(
+    RUN,
+    Array.from({ length: Math.ceil(bytes.length / 7) }, (_, at) => bytes.subarray(at * 7, at * 7 + 7)),
+  );
   const events = [];
   for await (const one of client.stream("1")) {
     events.push(one);
   }
-  assert.deepEqual(events.map((one) => one.type), ["start", "stdout", "result", "file", "stderr", "done"]);
+  assert.deepEqual(
+    events.map((one) => one.type),
+    ["start", "stdout", "result", "file", "stderr", "done"],
+  );
   assert.equal(events[4].text, "é");
   assert.equal(events[5].run.stdout, "hello");
   assert.equal(sent().stream, true);
@@ -235,7 +306,11 @@ test("an error in a stream", async () => {
   await assert.rejects(told(client.stream("1")), (error) => error instanceof ApiError && error.type === "internal");
 });
 
-for (const steps of [[START, HELLO, "cut"], [START, HELLO], [START, "event: stdout\nda", "cut"]]) {
+for (const steps of [
+  [START, HELLO, "cut"],
+  [START, HELLO],
+  [START, "event: stdout\nda", "cut"],
+]) {
   test(`a broken stream is taken up at its end: ${JSON.stringify(steps)}`, async () => {
     platform.on(RUN, steps, "drop", [START, DONE]).on(ENVIRONMENT, { idempotency_key: true });
     const names = await told(client.stream("1", { idempotencyKey: "k-1" }));
@@ -301,17 +376,34 @@ test("a signal ends the wait for the next try, and one that has come already sen
 
 test("a run as text", () => {
   const run = runReply({
-    outcome: "error", exit_code: 1, stdout: "hi\n", stderr: "ZeroDivisionError\n", hint: "Do not divide by zero.",
-    results: [{ "image/png": "AP8=" }, { "text/plain": "42" }], files: [{ name: "a/b.csv", size: 3 }],
+    outcome: "error",
+    exit_code: 1,
+    stdout: "hi\n",
+    stderr: "ZeroDivisionError\n",
+    hint: "Do not divide by zero.",
+    results: [{ "image/png": "AP8=" }, { "text/plain": "42" }],
+    files: [{ name: "a/b.csv", size: 3 }],
     files_skipped: [{ name: "big", size: 9, reason: "too_large" }],
     session: { stateful: true, restarted: true, message: "Variables were lost." },
   });
-  assert.equal(runAsText(run), [
-    "Variables were lost.", "It ended with exit code 1.", "stdout:\nhi", "stderr:\nZeroDivisionError", "value:\n42",
-    "1 chart was drawn.", "files written: a/b.csv (3 bytes)", "files not handed over: big (too_large)",
-    "hint: Do not divide by zero."].join("\n\n"));
+  assert.equal(
+    runAsText(run),
+    [
+      "Variables were lost.",
+      "It ended with exit code 1.",
+      "stdout:\nhi",
+      "stderr:\nZeroDivisionError",
+      "value:\n42",
+      "1 chart was drawn.",
+      "files written: a/b.csv (3 bytes)",
+      "files not handed over: big (too_large)",
+      "hint: Do not divide by zero.",
+    ].join("\n\n"),
+  );
   assert.deepEqual(imagesOf(run), [new Uint8Array([0, 255])]);
   assert.equal(runAsText(runReply()), "It ran, and printed nothing.");
   const long = runAsText(runReply({ stdout: "x".repeat(1e6), outcome: "timeout", exit_code: -1 }));
-  assert.ok(long.length < 21_000 && long.startsWith("It was stopped at its time limit.") && long.includes("are left out here"));
+  assert.ok(
+    long.length < 21_000 && long.startsWith("It was stopped at its time limit.") && long.includes("are left out here"),
+  );
 });

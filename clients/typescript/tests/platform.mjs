@@ -7,10 +7,25 @@ export const ENVIRONMENT = "GET /v1/environment";
 
 export function runReply(fields = {}) {
   return {
-    agent: null, conversation_id: null, run_id: "run_1", sandbox_id: "sbx_1", outcome: "ok", exit_code: 0, stdout: "",
-    stderr: "", stdout_truncated: false, stderr_truncated: false, results: [], files: [], files_skipped: [],
-    files_skipped_unnamed: 0, files_complete: true, session: { stateful: false, restarted: false, message: null },
-    usage: { start_ms: 1, wall_ms: 2, cpu_ms: 3, max_memory_bytes: 4, queue_ms: 5 }, hint: null, ...fields,
+    agent: null,
+    conversation_id: null,
+    run_id: "run_1",
+    sandbox_id: "sbx_1",
+    outcome: "ok",
+    exit_code: 0,
+    stdout: "",
+    stderr: "",
+    stdout_truncated: false,
+    stderr_truncated: false,
+    results: [],
+    files: [],
+    files_skipped: [],
+    files_skipped_unnamed: 0,
+    files_complete: true,
+    session: { stateful: false, restarted: false, message: null },
+    usage: { start_ms: 1, wall_ms: 2, cpu_ms: 3, max_memory_bytes: 4, queue_ms: 5 },
+    hint: null,
+    ...fields,
   };
 }
 
@@ -18,14 +33,15 @@ export function refusal(status, type, message, headers = {}, param = undefined) 
   return { status, headers, body: { error: { type, message, param } } };
 }
 
-export const busy = (seconds = 0) => refusal(503, "overloaded", "All places are taken.", { "Retry-After": String(seconds) });
+export const busy = (seconds = 0) =>
+  refusal(503, "overloaded", "All places are taken.", { "Retry-After": String(seconds) });
 
 export const event = (name, data) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
 /**
- * Answers by "METHOD /path", one after the other, and the last one stays: an object is a JSON reply; with `status` it is an
- * answer with `body`, which `cut` ends before its end; "drop" closes the connection; "hang" waits until the client is gone; a list is a stream of texts, in
- * which "cut" closes the connection and "hang" waits.
+ * Answers by "METHOD /path", one after the other, and the last one stays: an object is a JSON reply; with `status` it
+ * is an answer with `body`, which `cut` ends before its end; "drop" closes the connection; "hang" waits until the client
+ * is gone; a list is a stream of texts, in which "cut" closes the connection and "hang" waits.
  */
 export class Platform {
   requests = [];
@@ -61,7 +77,9 @@ export class Platform {
     }
     const raw = Buffer.concat(pieces).toString();
     this.requests.push({ method: request.method, url: request.url, headers: request.headers, raw });
-    const answers = this.#answers[`${request.method} ${request.url}`] ?? [refusal(404, "not_found", `no ${request.url}`)];
+    const answers = this.#answers[`${request.method} ${request.url}`] ?? [
+      refusal(404, "not_found", `no ${request.url}`),
+    ];
     const answer = answers.length > 1 ? answers.shift() : answers[0];
     response.on("close", () => (this.gone += response.writableFinished ? 0 : 1));
     if (answer === "drop") {

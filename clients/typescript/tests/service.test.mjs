@@ -1,5 +1,5 @@
-// The client against a real service, whose address and admin key are in CODE_SANDBOX_URL and CODE_SANDBOX_KEY. One that is
-// reached through a way that breaks is at BREAKING_URL.
+// The client against a real service, whose address and admin key are in CODE_SANDBOX_URL and CODE_SANDBOX_KEY, and the
+// same at BREAKING_URL by a way that breaks.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -26,7 +26,8 @@ after(async () => {
 });
 
 test("a run with everything", async () => {
-  const run = await client.run(`
+  const run = await client.run(
+    `
 import sys
 import pandas as pd
 import matplotlib.pyplot as plt
@@ -35,7 +36,13 @@ plt.plot(sales.amount); plt.show()
 print(input()); print("é", file=sys.stderr)
 open("out.bin", "wb").write(bytes([0, 255]))
 sales.amount.sum() + len(open("b.bin", "rb").read())
-`, { files: { "in/sales.csv": "city,amount\nOslo,4\nRome,8\n", "b.bin": new Uint8Array([255, 254]) }, stdin: "given\n", timeout_s: 30 });
+`,
+    {
+      files: { "in/sales.csv": "city,amount\nOslo,4\nRome,8\n", "b.bin": new Uint8Array([255, 254]) },
+      stdin: "given\n",
+      timeout_s: 30,
+    },
+  );
   assert.equal(run.outcome, "ok", JSON.stringify(run));
   assert.deepEqual([run.stdout, run.stderr], ["given\n", "é\n"]);
   assert.equal(run.results.at(-1)["text/plain"], "np.int64(14)");
@@ -70,7 +77,8 @@ test("a stream, while it happens", async () => {
 });
 
 test("to leave a stream, or a signal, ends the run", async () => {
-  const running = async () => (await (await fetch(`${process.env.CODE_SANDBOX_URL}/metrics`)).text()).match(/^sandbox_runs_active (\d+)/m)[1];
+  const running = async () =>
+    (await (await fetch(`${process.env.CODE_SANDBOX_URL}/metrics`)).text()).match(/^sandbox_runs_active (\d+)/m)[1];
   const calm = async () => {
     for (let tries = 0; (await running()) !== "0"; tries++) {
       assert.ok(tries < 100, "it runs on");
@@ -91,14 +99,20 @@ test("to leave a stream, or a signal, ends the run", async () => {
 
 test("conversations, their files and runs", async () => {
   const id = "ts-talk";
-  const first = await client.run('open("a/b c.txt", "w").write("first") if __import__("os").makedirs("a") is None else 0', { conversation_id: id });
+  const first = await client.run(
+    'open("a/b c.txt", "w").write("first") if __import__("os").makedirs("a") is None else 0',
+    { conversation_id: id },
+  );
   assert.equal(first.conversation_id, id);
   const [file] = await all(client.files.list(id));
   assert.equal(file.name, "a/b c.txt");
   assert.equal(text(await client.files.get(file)), "first");
   const second = await client.run('print(open("a.txt").read())', { conversation_id: id, files: { "a.txt": file } });
   assert.equal(second.stdout, "first\n");
-  assert.deepEqual((await all(client.conversations.runs(id))).map((run) => run.run_id), [first.run_id, second.run_id]);
+  assert.deepEqual(
+    (await all(client.conversations.runs(id))).map((run) => run.run_id),
+    [first.run_id, second.run_id],
+  );
   assert.equal((await client.conversations.run(second.run_id)).code, 'print(open("a.txt").read())');
   assert.equal((await client.conversations.get(id)).run_count, 2);
   assert.ok((await all(client.conversations.list({ text: "ts-ta" }))).some((one) => one.conversation_id === id));
@@ -145,7 +159,11 @@ test("the example", async () => {
   try {
     await writeFile(join(folder, "sales.csv"), "city,amount\nOslo,4\nRome,3\nRome,5\n");
     const program = new URL("../examples/report.mjs", import.meta.url).pathname;
-    const { stdout } = await promisify(execFile)(process.execPath, [program, join(folder, "sales.csv"), join(folder, "out")]);
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      program,
+      join(folder, "sales.csv"),
+      join(folder, "out"),
+    ]);
     assert.match(stdout, /Rome +8/);
     assert.match(stdout, /1 file and 1 chart/);
     assert.deepEqual((await readdir(join(folder, "out"))).sort(), ["chart-1.png", "totals.csv"]);
