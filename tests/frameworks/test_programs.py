@@ -102,6 +102,12 @@ def test_the_program_as_it_stands(block, project, tmp_path):
     project.delete(conversation_of(block))  # with its session
 
 
+def test_the_extras_are_those_of_the_package():
+    metadata = (REPOSITORY / "python" / "pyproject.toml").read_text()
+    extras = set(re.findall(r"^([\w-]+) = \[", metadata.split("[project.optional-dependencies]")[1].split("\n[")[0], re.M))
+    assert extras == set(re.findall(r"^\| [^|]+ \| `([\w-]+)` \|", PAGE.text, re.M))
+
+
 def test_every_adapter_has_a_program_of_ten_lines_or_so():
     adapters = {path.stem for path in (REPOSITORY / "python" / "code_sandbox" / "adapters").glob("[a-z]*.py")}
     assert adapters == {name_of(block).split()[0] for block in PROGRAMS}
