@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from support.mcp_raw import META, NEWEST, NEWEST_WITH_HANDSHAKE, ModernMcp, RawMcp
+from e2e.test_calls import Agents, shop_image
+from support.mcp_raw import META, NEWEST, NEWEST_WITH_HANDSHAKE, ModernMcp, RawMcp, wait_for
 
 FIGURE = """
 import matplotlib.pyplot as plt
@@ -275,6 +276,67 @@ def test_a_conversation_can_be_named(service, agent):
     assert answer["error"]["code"] == -32602 and "mcp-other" in answer["error"]["message"]
     service.request("DELETE", "/v1/agents/mcp-other")
     service.request("DELETE", "/v1/conversations/mcp-named")
+
+
+# ---- an agent's own tools
+
+@pytest.fixture(scope="module")
+def shop(service, tmp_path_factory):
+    agents = Agents(service, tmp_path_factory.mktemp("images"))
+    status, body = agents.deploy("mcp-shop", shop_image())
+    assert status == 200, body
+    yield "mcp-shop"
+    service.request("DELETE", "/v1/agents/mcp-shop")
+
+
+def test_tools_of_an_agent_are_listed_and_called(service, shop):
+    client = RawMcp(service, f"agent={shop}")
+    client.initialize()
+    tools = {tool["name"]: tool for tool in client.result("tools/list")["tools"]}
+    stored = {tool["name"]: tool for tool in service.get(f"/v1/agents/{shop}").json["tools"]}
+    assert set(tools) == {"run_python", *stored}
+    assert tools["add"]["inputSchema"] == stored["add"]["parameters"] and "Adds two" in tools["add"]["description"]
+    result = client.call(name="add", a=40, b=2)
+    assert result["isError"] is False and texts(result) == "42\n\n[stdout]\nadding\n"
+    assert result["structuredContent"]["result"] == 42 and "result" in tools["add"]["outputSchema"]["required"]
+    assert result["structuredContent"]["conversation_id"].startswith("mcp-")
+    assert texts(client.call(name="text", length=3)) == "xxx\n"
+    failed = client.call(name="fail", words="out of stock")
+    assert failed["isError"] is True and texts(failed).startswith("ValueError: out of stock\n")
+    misuse = client.request("tools/call", {"name": "add", "arguments": {"a": "many"}})["error"]
+    assert misuse["code"] == -32602 and misuse["data"]["param"].endswith("a"), misuse
+    client.delete()
+    bare = RawMcp(service)  # without the agent there are none of its tools
+    bare.initialize()
+    assert bare.request("tools/call", {"name": "add", "arguments": {"a": 1}})["error"]["code"] == -32602
+    bare.delete()
+
+
+def test_a_tool_that_lasts_says_that_it_runs_and_is_cancelled(service, shop):
+    client = RawMcp(service, f"agent={shop}")
+    client.initialize()
+    params = {"name": "sleep", "arguments": {"seconds": 60}, "_meta": {"progressToken": "t"}}
+    with client.stream(message := client.message("tools/call", params)) as events:
+        for _, event in events:
+            if event:
+                assert event["params"]["message"] == "running for 5 s"
+                break
+        client.cancel(message["id"])
+    wait_for(lambda: service.get("/v1/status").json["calls"]["running"] == 0, 5)
+    client.delete()
+
+
+def test_declared_tools_without_an_image_are_not_listed(service):
+    tools = [{"name": "add", "entrypoint": "shop:add"}]
+    assert service.request("PUT", "/v1/agents/mcp-declared", {"tools": tools}).status == 201
+    client = RawMcp(service, "agent=mcp-declared")
+    client.initialize()
+    assert [tool["name"] for tool in client.result("tools/list")["tools"]] == ["run_python"]
+    assert service.request("DELETE", "/v1/agents/mcp-declared").status == 204
+    assert "was deleted" in client.request("tools/list")["error"]["message"]
+    call = {"name": "run_python", "arguments": {"code": "1"}}
+    assert "was deleted" in client.request("tools/call", call)["error"]["message"]
+    client.delete()
 
 
 # ---- the revision without sessions
