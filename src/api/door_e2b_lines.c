@@ -234,7 +234,7 @@ void e2b_lines_write(struct e2b_lines *lines, struct json_out *out, const char *
                      uint64_t now_ns) {
         static const char before_name[] = "event: ", before_data[] = "\ndata: ";
         const char *end = events + length;
-        while (events < end) {
+        while (events && events < end) {
                 const char *stop = memmem(events, (size_t)(end - events), "\n\n", 2);
                 stop = stop ? stop : end;
                 const char *data = memmem(events, (size_t)(stop - events), before_data, strlen(before_data));

@@ -104,11 +104,11 @@ static void take_event(struct mcp_progress *progress, const char *event, size_t 
 }
 
 void mcp_progress_take(struct mcp_progress *progress, const char *bytes, size_t length) {
-        while (length > 0) {
-                const char *end = memmem(bytes, length, "\n\n", 2);
-                size_t event = end ? (size_t)(end - bytes) : length, step = end ? event + 2 : length;
-                take_event(progress, bytes, event);
-                bytes += step;
-                length -= step;
+        const char *end = bytes + length, *stop;
+        for (; bytes < end; bytes = stop + 2) {
+                stop = memmem(bytes, (size_t)(end - bytes), "\n\n", 2);
+                if (!stop)
+                        return;
+                take_event(progress, bytes, (size_t)(stop - bytes));
         }
 }
