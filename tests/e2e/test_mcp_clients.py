@@ -20,8 +20,7 @@ PRINTED = "step 0\nstep 1\nstep 2\n"
 
 def do(*words, timeout=90, given="", **environment):
     assert os.path.exists(words[0]) or words[0] == "node", f"{words[0]} is missing: scripts/install-test-clients"
-    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
-                   **environment}
+    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8", **environment}
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=timeout, env=environment,
                           input=given, check=False)
     assert done.returncode == 0, f"{words}: {done.stdout[-2000:]}\n{done.stderr[-4000:]}"
@@ -62,8 +61,8 @@ def test_the_published_clients_for_javascript(service, package, stdio, revision)
 
 def inspect(service, *words):
     program = NPM / "node_modules" / ".bin" / "mcp-inspector"
-    return json.loads(do(program, "--cli", service.url + "/mcp?conversation_id=mcp-inspector", "--transport", "http", "--header",
-                         f"Authorization: Bearer {service.key}", *words))
+    address, key = service.url + "/mcp?conversation_id=mcp-inspector", f"Authorization: Bearer {service.key}"
+    return json.loads(do(program, "--cli", address, "--transport", "http", "--header", key, *words))
 
 
 def test_the_inspector(service):
@@ -91,7 +90,8 @@ def test_an_agent_framework(service):
         yield "It is 42."
 
     with ModelServer(script()) as model:
-        printed = do(WITH_FRAMEWORKS, "-B", CLIENTS / "mcp_agents_sdk.py", service.url, service.key, **model.environment)
+        program = CLIENTS / "mcp_agents_sdk.py"
+        printed = do(WITH_FRAMEWORKS, "-B", program, service.url, service.key, **model.environment)
         model.finish(printed)
     assert printed == "It is 42.\n"
 
