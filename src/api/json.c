@@ -149,6 +149,10 @@ int json_parse_object(const char *bytes, size_t length, json_t **ret, struct err
         return parse_object(bytes, length, JSON_VALUES_MAX, ret, e);
 }
 
+int json_parse_object_many(const char *bytes, size_t length, json_t **ret, struct err *e) {
+        return parse_object(bytes, length, JSON_VALUES_MANY, ret, e);
+}
+
 /* ---- members */
 
 static bool has_type(const json_t *value, enum json_want want) {

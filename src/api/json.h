@@ -43,6 +43,8 @@ struct json_field {
 
 /* Parses `length` bytes whose top level must be an object. 0 with a new reference, or -EINVAL, -ENOMEM. */
 int json_parse_object(const char *bytes, size_t length, json_t **ret, struct err *e);
+/* The same for what may have JSON_VALUES_MANY values. */
+int json_parse_object_many(const char *bytes, size_t length, json_t **ret, struct err *e);
 
 /*
  * Checks an object against its table and hands out the members. `where` is put before field names ("files[3]."), "" at

@@ -289,10 +289,8 @@ void mcp_handle_post(struct api *api, struct http_request *request) {
         if (!admit_origin(request) || !admit_content(request))
                 return;
         int r = mcp_message_read(request->body, request->body_length, &message, &e);
-        if (!e.code) {
-                http_release_body(request);
+        if (!e.code)
                 r = mcp_message_revision(request, &message, &revision, &e);
-        }
         if (e.code)
                 mcp_answer_error(request, 400, message.id, &e);
         else if (r == 1)

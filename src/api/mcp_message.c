@@ -175,7 +175,7 @@ int mcp_message_read(const char *bytes, size_t length, struct mcp_message *ret, 
                 return refuse(e,
                               "Lists of messages are no part of these revisions of the protocol: send each message in "
                               "a request of its own.");
-        if (json_parse_object(bytes, length, &ret->tree, &problem) < 0)
+        if (json_parse_object_many(bytes, length, &ret->tree, &problem) < 0)
                 return mcp_error_set(e, MCP_PARSE_ERROR, "The body is no message: %s", problem.message);
         return take(ret, e);
 }
@@ -185,18 +185,10 @@ void mcp_message_deinit(struct mcp_message *message) {
         *message = (struct mcp_message){.kind = MCP_REQUEST};
 }
 
-static json_t *with_id(json_t *id, const char *key, json_t *value) {
-        return json_pack("{s:s, s:o, s:o}", "jsonrpc", "2.0", "id", id ? json_incref(id) : json_null(), key, value);
-}
-
-json_t *mcp_response(json_t *id, json_t *result) {
-        return with_id(id, "result", result);
-}
-
 json_t *mcp_error_response(json_t *id, struct mcp_error *e) {
         json_t *error = json_pack("{s:i, s:o, s:o*}", "code", e->code, "message",
                                   json_string_lossy(e->message, strlen(e->message)), "data", TAKE_PTR(e->data));
-        return with_id(id, "error", error);
+        return json_pack("{s:s, s:o, s:o}", "jsonrpc", "2.0", "id", id ? json_incref(id) : json_null(), "error", error);
 }
 
 unsigned mcp_error_status(int code) {

@@ -70,9 +70,7 @@ json_t *mcp_revisions(void);
 int mcp_message_revision(const struct http_request *request, const struct mcp_message *message, enum mcp_revision *ret,
                          struct mcp_error *e);
 
-/* New references; `id` may be NULL, which is null. The result's is stolen. */
-json_t *mcp_response(json_t *id, json_t *result);
-/* Takes e->data. */
+/* A new reference; `id` may be NULL, which is null. Takes e->data. */
 json_t *mcp_error_response(json_t *id, struct mcp_error *e);
 
 /* The status of a reply that is an error, in revisions without a handshake. */

@@ -94,6 +94,8 @@ void mcp_reply_later(struct mcp_reply *reply, bool begin_now, void (*cancel)(voi
 void mcp_reply_notify(struct mcp_reply *reply, const char *method, json_t *params);
 /* LAST. Steals `result`; NULL is a want of memory. */
 void mcp_reply_result(struct mcp_reply *reply, json_t *result);
+/* LAST. The same for a result that is text already: malloc()ed, an object on one line. */
+void mcp_reply_text(struct mcp_reply *reply, char *result);
 /* LAST. The same for what a client may keep for a while, were it allowed to: lists change at any time. */
 void mcp_reply_cacheable(struct mcp_reply *reply, json_t *result);
 /* LAST. Takes e->data. */

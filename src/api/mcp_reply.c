@@ -168,11 +168,10 @@ static void keep_event(struct mcp_reply *reply, struct mcp_event *event) {
         reply->bytes += event->length;
 }
 
-static void add_event(struct mcp_reply *reply, json_t *message) {
-        CLEANUP_FREE char *data = message ? json_dumps(message, JSON_COMPACT) : NULL;
+/* `data` has no line break. */
+static void add_event(struct mcp_reply *reply, const char *data) {
         reply->events++;
-        struct mcp_event *event = data ? event_new(reply, data) : NULL;
-        json_decref(message);
+        struct mcp_event *event = event_new(reply, data);
         if (!event)
                 return;
         send(reply, event->text, event->length);
@@ -231,10 +230,11 @@ void mcp_reply_later(struct mcp_reply *reply, bool begin_now, void (*cancel)(voi
 
 void mcp_reply_notify(struct mcp_reply *reply, const char *method, json_t *params) {
         bool unread = reply->request && http_stream_pending(reply->request) > UNREAD_MAX;
-        if (!reply->begun || unread)
-                json_decref(params);
-        else
-                add_event(reply, json_pack("{s:s, s:s, s:o}", "jsonrpc", "2.0", "method", method, "params", params));
+        json_t *message = json_pack("{s:s, s:s, s:o}", "jsonrpc", "2.0", "method", method, "params", params);
+        CLEANUP_FREE char *data = message ? json_dumps(message, JSON_COMPACT) : NULL;
+        json_decref(message);
+        if (data && reply->begun && !unread)
+                add_event(reply, data);
 }
 
 /* ---- the end */
@@ -260,47 +260,62 @@ void mcp_reply_sweep(struct mcp *mcp) {
                 mcp_reply_free(mcp->kept_first);
 }
 
-/* Takes `message`. */
-static void end(struct mcp_reply *reply, unsigned status, json_t *message) {
+/* Takes `message`, which is on one line; NULL is a want of memory. */
+static void end(struct mcp_reply *reply, unsigned status, char *message) {
         struct http_request *request = reply->request;
         loop_remove(reply->mcp->api->loop, &reply->timer);
         if (!reply->begun && reply->takes_json) {
                 reply->request = NULL;
                 if (request)
-                        http_reply_json(request, status, message);
+                        http_reply_take(request, status, "application/json", message, message ? strlen(message) : 0);
                 else
-                        json_decref(message);
+                        free(message);
                 mcp_reply_free(reply);
                 return;
         }
         begin(reply);
         loop_remove(reply->mcp->api->loop, &reply->timer);
-        bool kept = reply->session != NULL;
-        reply->ended = kept;
-        add_event(reply, message);
+        reply->ended = reply->session != NULL;
+        if (message)
+                add_event(reply, message);
+        free(message);
         reply->request = NULL;
         if (request)
                 http_stream_end(request);
-        if (kept)
+        if (reply->ended)
                 keep(reply);
         else
                 mcp_reply_free(reply);
 }
 
-void mcp_reply_result(struct mcp_reply *reply, json_t *result) {
-        struct mcp_error e = {.code = 0};
-        if (!result) {
-                mcp_error_set(&e, MCP_INTERNAL_ERROR, "The service has no memory left for this answer.");
-                mcp_reply_error(reply, &e);
+/* What revisions without a handshake want to see in each result, in front of what it has itself. */
+#define MODERN_MEMBERS                                                                                                 \
+        "\"resultType\":\"complete\",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":{\"name\":\"code-sandbox\","    \
+        "\"version\":\"" PRODUCT_VERSION "\"}}"
+
+void mcp_reply_text(struct mcp_reply *reply, char *result) {
+        CLEANUP_FREE char *owned = result, *id = json_dumps(reply->id, JSON_ENCODE_ANY);
+        const char *more = mcp_has_handshake(reply->revision) ? "" : MODERN_MEMBERS;
+        char *message;
+        if (!result || !id) {
+                mcp_reply_result(reply, NULL);
                 return;
         }
-        if (!mcp_has_handshake(reply->revision)) {
-                json_object_set_new(result, "resultType", json_string("complete"));
-                json_object_set_new(result, "_meta",
-                                    json_pack("{s:{s:s, s:s}}", "io.modelcontextprotocol/serverInfo", "name",
-                                              "code-sandbox", "version", PRODUCT_VERSION));
+        int length = asprintf(&message, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{%s%s%s}", id, more,
+                              *more && result[1] != '}' ? "," : "", result + 1);
+        end(reply, 200, length < 0 ? NULL : message);
+}
+
+void mcp_reply_result(struct mcp_reply *reply, json_t *result) {
+        struct mcp_error e = {.code = 0};
+        char *text = result ? json_dumps(result, JSON_COMPACT) : NULL;
+        json_decref(result);
+        if (text) {
+                mcp_reply_text(reply, text);
+                return;
         }
-        end(reply, 200, mcp_response(reply->id, result));
+        mcp_error_set(&e, MCP_INTERNAL_ERROR, "The service has no memory left for this answer.");
+        mcp_reply_error(reply, &e);
 }
 
 void mcp_reply_cacheable(struct mcp_reply *reply, json_t *result) {
@@ -313,7 +328,10 @@ void mcp_reply_cacheable(struct mcp_reply *reply, json_t *result) {
 
 void mcp_reply_error(struct mcp_reply *reply, struct mcp_error *e) {
         unsigned status = mcp_has_handshake(reply->revision) ? 200 : mcp_error_status(e->code);
-        end(reply, status, mcp_error_response(reply->id, e));
+        json_t *message = mcp_error_response(reply->id, e);
+        char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+        json_decref(message);
+        end(reply, status, text);
 }
 
 void mcp_reply_cancel(struct mcp_reply *reply) {

@@ -42,6 +42,7 @@ static void on_cancel(void *data) {
 static void ask(struct mcp_read *read, char *target, const struct subrequest_sink *sink) {
         struct mcp_reply *reply = read->reply;
         if (target && subrequest_start(reply->request, "GET", target, NULL, sink, read, &read->sub) == 0) {
+                http_release_body(reply->request);
                 mcp_reply_later(reply, false, on_cancel, read);
         } else {
                 free(read);
@@ -88,6 +89,10 @@ static void on_list(void *data, unsigned status, const char *content_type, const
         struct mcp_reply *reply = read->reply;
         (void)content_type;
         free(read);
+        if (status == 400) {
+                refuse(reply, MCP_INVALID_PARAMS, "cursor must be the nextCursor of an earlier answer.", "cursor");
+                return;
+        }
         if (status != 200 && status != 404) { /* a conversation begins with its first run */
                 pass_on(reply, status, body, length);
                 return;

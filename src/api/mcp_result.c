@@ -5,10 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/http_error.h"
 #include "api/json.h"
 #include "api/mcp_message.h"
 #include "base/cleanup.h"
+#include "run/json_scan.h"
 #include "run/text.h"
+
+#define TEXT_FLAGS (JSON_DECODE_ANY | JSON_ALLOW_NUL)
 
 static const char *text_of(const json_t *object, const char *key) {
         const char *text = json_string_value(json_object_get(object, key));
@@ -103,30 +107,41 @@ static void write_run(FILE *out, const json_t *reply) {
         write_end(out, reply);
 }
 
-static void write_call(FILE *out, const json_t *reply) {
-        const json_t *result = json_object_get(reply, "result"), *error = json_object_get(reply, "error");
+/* A text as it is, anything else as JSON. */
+static void write_value(FILE *out, const struct json_span *value) {
+        json_t *text = value->bytes[0] == '"' ? json_loadb(value->bytes, value->length, TEXT_FLAGS, NULL)
+                                              : json_string_lossy(value->bytes, value->length);
+        bool cut = false;
+        json_t *brief = shortened(text, &cut);
+        write_block(out, NULL, cut ? brief : text);
+        json_decref(brief);
+        json_decref(text);
+}
+
+static void write_call(FILE *out, const json_t *reply, const struct json_span *value) {
+        const json_t *error = json_object_get(reply, "error");
         if (json_is_object(error)) {
-                const json_t *traceback = json_object_get(error, "traceback");
                 fprintf(out, "%s: %s\n", text_of(error, "type"), text_of(error, "message"));
-                write_block(out, "[traceback]", traceback);
-        } else if (json_is_string(result)) {
-                write_block(out, NULL, result);
+                write_block(out, "[traceback]", json_object_get(error, "traceback"));
         } else {
-                CLEANUP_FREE char *text = json_dumps(result, JSON_ENCODE_ANY);
-                fprintf(out, "%s\n", text ? text : "");
+                write_value(out, value);
         }
         write_block(out, "[stdout]", json_object_get(reply, "stdout"));
         write_block(out, "[stderr]", json_object_get(reply, "stderr"));
         write_end(out, reply);
 }
 
-static json_t *text_item(const json_t *reply, void (*write)(FILE *out, const json_t *reply)) {
+/* Of a run, or of a call with its result. */
+static json_t *text_item(const json_t *reply, const struct json_span *value) {
         char *text = NULL;
         size_t length = 0;
         FILE *out = open_memstream(&text, &length);
         if (!out)
                 return NULL;
-        write(out, reply);
+        if (value)
+                write_call(out, reply, value);
+        else
+                write_run(out, reply);
         bool failed = ferror(out);
         if (fclose(out) != 0 || failed)
                 length = 0;
@@ -205,22 +220,64 @@ static json_t *result(json_t *content, json_t *structured) {
         return json_pack("{s:o, s:o, s:b}", "content", content, "structuredContent", structured, "isError", failed);
 }
 
+/* Its lists are short (RESULTS_MAX, FILES_MAX), so it may become a tree. */
 json_t *mcp_result_of_run(json_t *reply) {
         json_t *content = json_array();
         shorten(reply, "stdout", "stdout_truncated");
         shorten(reply, "stderr", "stderr_truncated");
-        json_array_append_new(content, text_item(reply, write_run));
+        json_array_append_new(content, text_item(reply, NULL));
         move_pictures(content, json_object_get(reply, "results"));
         add_files(content, reply);
         return result(content, reply);
 }
 
-json_t *mcp_result_of_call(json_t *reply) {
-        json_t *content = json_array();
+/* The reply without what the tool returned, in whose place `mark` stands. NULL: it is none, or no memory. */
+static json_t *parse_without(const char *bytes, size_t length, const struct json_span *value, const char *mark) {
+        size_t before = (size_t)(value->bytes - bytes), after = length - before - value->length;
+        CLEANUP_FREE char *text = malloc(length - value->length + strlen(mark) + 2);
+        if (!text)
+                return NULL;
+        char *to = mempcpy(text, bytes, before);
+        to += sprintf(to, "\"%s\"", mark);
+        to = mempcpy(to, value->bytes + value->length, after);
+        return json_loadb(text, (size_t)(to - text), JSON_ALLOW_NUL, NULL);
+}
+
+/* What the tool returned, in the place of `mark`. Line breaks stand between values only. */
+static char *put_back(const char *text, const char *mark, const struct json_span *value) {
+        const char *place = strstr(text, mark);
+        size_t length = strlen(text);
+        char *whole = place ? malloc(length + value->length + 1) : NULL;
+        if (!whole)
+                return NULL;
+        char *from = mempcpy(whole, text, (size_t)(place - 1 - text));
+        char *to = mempcpy(from, value->bytes, value->length);
+        for (char *c = from; c < to; c++)
+                *c = *c == '\n' || *c == '\r' ? ' ' : *c;
+        strcpy(to, place + strlen(mark) + 1);
+        return whole;
+}
+
+char *mcp_result_of_call(const char *bytes, size_t length) {
+        struct json_span value = {NULL, 0};
+        const struct json_member members[] = {{"result", &value}};
+        char mark[REQUEST_ID_BYTES + 1];
+        const char *wrong;
+        http_new_id(mark);
+        if (!json_scan_object(bytes, length, members, 1, &wrong) || !value.bytes)
+                return NULL;
+        json_t *reply = parse_without(bytes, length, &value, mark), *content = json_array();
+        if (!reply) {
+                json_decref(content);
+                return NULL;
+        }
         shorten(reply, "stdout", "stdout_truncated");
         shorten(reply, "stderr", "stderr_truncated");
-        json_array_append_new(content, text_item(reply, write_call));
-        return result(content, reply);
+        json_array_append_new(content, text_item(reply, &value));
+        json_t *whole = result(content, reply);
+        CLEANUP_FREE char *text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
+        json_decref(whole);
+        return text ? put_back(text, mark, &value) : NULL;
 }
 
 json_t *mcp_result_of_refusal(unsigned status, const json_t *body, const char *retry_after, struct mcp_error *e) {

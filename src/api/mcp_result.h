@@ -17,8 +17,11 @@ struct mcp_error;
 
 /* A new result of tools/call, or NULL. Steals the reply of POST /v1/execute. */
 json_t *mcp_result_of_run(json_t *reply);
-/* The same for POST /v1/call. */
-json_t *mcp_result_of_call(json_t *reply);
+/*
+ * The same for POST /v1/call, as text: malloc()ed, on one line. What the tool returned never becomes a tree, which
+ * could cost a hundred times its bytes; it goes in as it came.
+ */
+char *mcp_result_of_call(const char *bytes, size_t length);
 
 /*
  * An answer that is no 200. What the model can do something about later (no room, no session left, a quota) is a result

@@ -18,6 +18,8 @@
 #include "api/tool_description.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "run/json_out.h"
+#include "run/json_scan.h"
 
 struct mcp_call {
         struct mcp_reply *reply;
@@ -106,17 +108,11 @@ static void on_cancel(void *data) {
         call_free(call);
 }
 
-/* Takes the body. */
-static void finish(struct mcp_call *call, unsigned status, json_t *body) {
+static void refuse_by(struct mcp_call *call, unsigned status, const json_t *body) {
         struct mcp_reply *reply = call->reply;
         struct mcp_error e = {.code = 0};
-        json_t *result;
-        if (status == 200 && json_is_object(body)) {
-                result = call->of_agent ? mcp_result_of_call(body) : mcp_result_of_run(body);
-        } else {
-                result = mcp_result_of_refusal(status, body, subrequest_reply_header(call->sub, "Retry-After"), &e);
-                json_decref(body);
-        }
+        const char *retry_after = subrequest_reply_header(call->sub, "Retry-After");
+        json_t *result = mcp_result_of_refusal(status, body, retry_after, &e);
         call_free(call);
         if (e.code)
                 mcp_reply_error(reply, &e);
@@ -124,9 +120,28 @@ static void finish(struct mcp_call *call, unsigned status, json_t *body) {
                 mcp_reply_result(reply, result);
 }
 
+/* Of run_python, or what stands for it: takes the body. */
+static void finish_run(struct mcp_call *call, unsigned status, json_t *body) {
+        struct mcp_reply *reply = call->reply;
+        if (status == 200 && json_is_object(body)) {
+                call_free(call);
+                mcp_reply_result(reply, mcp_result_of_run(body));
+                return;
+        }
+        refuse_by(call, status, body);
+        json_decref(body);
+}
+
 static void on_reply(void *data, unsigned status, const char *content_type, const void *body, size_t length) {
+        struct mcp_call *call = data;
+        struct mcp_reply *reply = call->reply;
         (void)content_type;
-        finish(data, status, json_loadb(body, length, JSON_ALLOW_NUL, NULL));
+        if (call->of_agent && status == 200) {
+                call_free(call);
+                mcp_reply_text(reply, mcp_result_of_call(body, length));
+        } else {
+                finish_run(call, status, json_loadb(body, length, JSON_ALLOW_NUL, NULL));
+        }
 }
 
 static void on_stream(void *data, const void *bytes, size_t length) {
@@ -138,7 +153,7 @@ static void on_stream_end(void *data) {
         struct mcp_call *call = data;
         const char *last = call->progress.last;
         json_t *body = last ? json_loads(last, JSON_ALLOW_NUL, NULL) : NULL;
-        finish(call, !last ? 0 : call->progress.failed ? 500 : 200, body);
+        finish_run(call, !last ? 0 : call->progress.failed ? 500 : 200, body);
 }
 
 static const struct subrequest_sink sink = {
@@ -150,7 +165,17 @@ static json_t *progress_token(const json_t *params) {
         return json_is_string(token) || json_is_integer(token) ? token : NULL;
 }
 
-static void start(struct mcp_reply *reply, const json_t *params, bool of_agent, json_t *body) {
+/* The call has its subrequest; what it came with is not needed any more. */
+static void started(struct mcp_call *call, struct mcp_reply *reply, json_t *token) {
+        call->reply = reply;
+        http_release_body(reply->request);
+        mcp_reply_later(reply, token != NULL, on_cancel, call);
+        if (token)
+                mcp_progress_begin(&call->progress, reply, token);
+}
+
+/* Steals the body. */
+static void start_run(struct mcp_reply *reply, const json_t *params, json_t *body) {
         json_t *token = reply->takes_stream ? progress_token(params) : NULL;
         struct mcp_call *call = calloc(1, sizeof(*call));
         const struct mcp_scope *scope = &reply->scope;
@@ -158,21 +183,56 @@ static void start(struct mcp_reply *reply, const json_t *params, bool of_agent, 
                 json_object_set_new(body, "agent", json_string(scope->agent));
         if (scope->conversation[0])
                 json_object_set_new(body, "conversation_id", json_string(scope->conversation));
-        if (token && !of_agent)
+        if (token)
                 json_object_set_new(body, "stream", json_true());
-        if (!call || subrequest_start(reply->request, "POST", of_agent ? "/v1/call" : "/v1/execute", body, &sink, call,
-                                      &call->sub) < 0) {
-                if (!call)
-                        json_decref(body);
+        if (call &&
+            subrequest_start(reply->request, "POST", "/v1/execute", json_incref(body), &sink, call, &call->sub) == 0) {
+                started(call, reply, token);
+        } else {
                 free(call);
                 mcp_reply_result(reply, NULL);
-                return;
         }
-        call->reply = reply;
-        call->of_agent = of_agent;
-        mcp_reply_later(reply, token != NULL, on_cancel, call);
-        if (token)
-                mcp_progress_begin(&call->progress, reply, token);
+        json_decref(body);
+}
+
+/* The arguments as they were sent, as POST /v1/call takes them; written anew if their name is spelled with escapes. */
+static void write_arguments(struct json_out *out, const struct http_request *request, const json_t *arguments) {
+        struct json_span params = {NULL, 0}, sent = {NULL, 0};
+        const struct json_member outer[] = {{"params", &params}}, inner[] = {{"arguments", &sent}};
+        const char *wrong;
+        bool found = json_scan_object(request->body, request->body_length, outer, 1, &wrong) && params.bytes &&
+                     json_scan_object(params.bytes, params.length, inner, 1, &wrong) && sent.bytes;
+        CLEANUP_FREE char *anew = found ? NULL : json_dumps(arguments, JSON_COMPACT);
+        json_out_key(out, "arguments");
+        if (found)
+                json_out_raw(out, sent.bytes, sent.length);
+        else
+                json_out_raw(out, anew ? anew : "{}", anew ? strlen(anew) : 2);
+}
+
+static void start_call(struct mcp_reply *reply, const json_t *params, const char *tool, const json_t *arguments) {
+        json_t *token = reply->takes_stream ? progress_token(params) : NULL;
+        struct mcp_call *call = calloc(1, sizeof(*call));
+        const struct mcp_scope *scope = &reply->scope;
+        struct json_out out;
+        json_out_init(&out, reply->request->body_length + 256);
+        json_out_open(&out, '{');
+        json_out_member_string(&out, "agent", scope->agent);
+        json_out_member_string(&out, "tool", tool);
+        json_out_member_string(&out, "conversation_id", scope->conversation[0] ? scope->conversation : NULL);
+        write_arguments(&out, reply->request, arguments);
+        json_out_close(&out, '}');
+        bool good = call && !out.failed;
+        if (!good)
+                json_out_deinit(&out);
+        if (good && subrequest_start_bytes(reply->request, "POST", "/v1/call", out.bytes, out.used, "application/json",
+                                           &sink, call, &call->sub) == 0) {
+                call->of_agent = true;
+                started(call, reply, token);
+        } else {
+                free(call);
+                mcp_reply_result(reply, NULL);
+        }
 }
 
 static void call_run_python(struct mcp_reply *reply, const json_t *params, json_t *arguments) {
@@ -187,7 +247,7 @@ static void call_run_python(struct mcp_reply *reply, const json_t *params, json_
         if (r < 0)
                 refuse(reply, MCP_INVALID_PARAMS, e.message, *e.field ? e.field : NULL);
         else
-                start(reply, params, false, json_copy(arguments));
+                start_run(reply, params, json_copy(arguments));
 }
 
 static bool has_tool(const struct mcp_reply *reply, const char *name) {
@@ -214,7 +274,7 @@ void mcp_tools_call(struct mcp_reply *reply, json_t *params) {
         if (strcmp(name, TOOL_RUN_PYTHON) == 0) {
                 call_run_python(reply, params, arguments);
         } else if (has_tool(reply, name)) {
-                start(reply, params, true, json_pack("{s:s, s:O}", "tool", name, "arguments", arguments));
+                start_call(reply, params, name, arguments);
         } else {
                 snprintf(message, sizeof(message), "There is no tool \"%.64s\"; tools/list names those that are there.",
                          name);

@@ -94,7 +94,8 @@ def test_a_conversation_over_pipes(service, stdio):
 def test_lines_may_come_all_at_once(service):
     """As `printf … | platformctl mcp` sends them: what runs at the end of the input is waited for."""
     lines = [request(0, "initialize", protocolVersion="2025-11-25", capabilities={}),
-             {"jsonrpc": "2.0", "method": "notifications/initialized"}, call(1, "import time; time.sleep(1); print('x')")]
+             {"jsonrpc": "2.0", "method": "notifications/initialized"},
+             call(1, "import time; time.sleep(1); print('x')")]
     given = b"\n\r\n".join(json.dumps(line).encode() for line in lines)  # the last has no line break
     done = Cli(service.url, service.key)("mcp", given=given)
     assert done.code == 0 and done.stderr == "", done

@@ -177,12 +177,39 @@ static void test_result_of_a_call(void **state) {
                                   1, "result", "error", "type", "ValueError", "message", "no", "traceback", "Traceback",
                                   "stdout", "", "stderr", "", "hint", "Try this.");
         (void)state;
-        json_t *result = mcp_result_of_call(reply);
+        CLEANUP_FREE char *bytes = json_dumps(reply, 0), *text = mcp_result_of_call(bytes, strlen(bytes));
+        json_t *result = json_loads(text, 0, NULL);
         const json_t *item = json_array_get(json_object_get(result, "content"), 0);
         assert_string_equal(json_string_value(json_object_get(item, "text")),
                             "ValueError: no\n\n[traceback]\nTraceback\n\n[error, exit code 1]\n[hint] Try this.\n");
         assert_true(json_is_true(json_object_get(result, "isError")));
         json_decref(result);
+        json_decref(reply);
+}
+
+/* What a tool returned is a stranger's, and may be large. */
+static void test_what_a_tool_returns_goes_in_as_it_came(void **state) {
+        static const char reply[] =
+                "{\"outcome\": \"ok\", \"exit_code\": 0, \"result\": [1.10,\n\r\t 100000000000000000000,"
+                " \"a\\nb\"], \"error\": null, \"stdout\": \"\", \"stderr\": \"\"}";
+        const size_t count = 1000000;
+        (void)state;
+        CLEANUP_FREE char *text = mcp_result_of_call(reply, strlen(reply));
+        assert_non_null(text);
+        assert_non_null(strstr(text, "\"result\":[1.10,  \t 100000000000000000000, \"a\\nb\"]"));
+        assert_null(strchr(text, '\n'));
+        char *many = malloc(3 * count + 200), *to = many;
+        to += sprintf(to, "{\"outcome\":\"ok\",\"exit_code\":0,\"result\":[");
+        for (size_t i = 0; i < count; i++)
+                to = mempcpy(to, "[],", 3);
+        to += sprintf(to, "0],\"error\":null,\"stdout\":\"\",\"stderr\":\"\"}");
+        CLEANUP_FREE char *large = mcp_result_of_call(many, (size_t)(to - many));
+        assert_non_null(large);
+        assert_non_null(strstr(large, "bytes left out"));
+        assert_true(strlen(large) > 3 * count && strlen(large) < 3 * count + MCP_TEXT_BYTES_MAX + 1000);
+        free(many);
+        assert_null(mcp_result_of_call("{\"outcome\": \"ok\"}", 17));
+        assert_null(mcp_result_of_call("[]", 2));
 }
 
 static void test_schemas_are_json(void **state) {
@@ -239,6 +266,7 @@ int main(void) {
                 cmocka_unit_test(test_long_output_is_cut_between_characters),
                 cmocka_unit_test(test_refusals),
                 cmocka_unit_test(test_result_of_a_call),
+                cmocka_unit_test(test_what_a_tool_returns_goes_in_as_it_came),
                 cmocka_unit_test(test_schemas_are_json),
                 cmocka_unit_test(test_progress),
         };
