@@ -12,9 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from support.host import wait_until
+from support.projects import Project
 
 HEADER = "Idempotency-Key"
 APPEND = "import os; n = len(open('log').read()) if os.path.exists('log') else 0; open('log', 'a').write('x'); print(n)"
+
+
+@pytest.fixture(scope="module")
+def project(service):
+    return Project(service)
 
 
 def new_key():
@@ -70,128 +76,126 @@ def events_of(body):
 # ---- the same and another request
 
 
-def test_the_service_says_that_it_heeds_keys(service):
-    assert service.get("/v1/environment").json["idempotency_key"] is True
+def test_the_service_says_that_it_heeds_keys(project):
+    assert project.get("/v1/environment").json["idempotency_key"] is True
 
 
-def test_the_same_request_runs_once(service):
-    key, body, before = new_key(), {"code": "import random; print(random.random())"}, runs_of(service)
-    first = post(service, body, key)
+def test_the_same_request_runs_once(project):
+    key, body, before = new_key(), {"code": "import random; print(random.random())"}, runs_of(project)
+    first = post(project, body, key)
     assert first.status == 200 and not is_repeated(first), first
-    again = post(service, body, key)
+    again = post(project, body, key)
     assert again.status == 200 and is_repeated(again) and again.body == first.body
     assert again.headers["Content-Type"] == first.headers["Content-Type"]
-    assert runs_of(service) == before + 1
-    other = post(service, body, new_key())
-    assert other.json["run_id"] != first.json["run_id"] and runs_of(service) == before + 2
+    assert runs_of(project) == before + 1
+    other = post(project, body, new_key())
+    assert other.json["run_id"] != first.json["run_id"] and runs_of(project) == before + 2
 
 
-def test_whatever_the_snippet_did(service):
+def test_whatever_the_snippet_did(project):
     for code, outcome in (("1 / 0", "error"), ("import time; time.sleep(9)", "timeout")):
         key, body = new_key(), {"code": code, "timeout_s": 0.5}
-        first, again = post(service, body, key), post(service, body, key)
+        first, again = post(project, body, key), post(project, body, key)
         assert first.json["outcome"] == outcome and is_repeated(again) and again.body == first.body
 
 
-def test_another_request_is_a_conflict(service):
+def test_another_request_is_a_conflict(project):
     key = new_key()
-    assert post(service, {"code": "1"}, key).status == 200
+    assert post(project, {"code": "1"}, key).status == 200
     for body, path in (({"code": "2"}, "/v1/execute"), ({"code": "1", "timeout_s": 5}, "/v1/execute"),
                        ({"code": "1"}, "/v1/call")):
-        response = post(service, body, key, path)
+        response = post(project, body, key, path)
         assert response.status == 409, response
         assert response.error["type"] == "conflict" and response.error["param"] == HEADER
         assert "another request" in response.error["message"] and "new key" in response.error["message"]
 
 
-def test_projects_do_not_meet(service):
-    name, key = "idem-" + secrets.token_hex(4), new_key()
-    assert service.post("/v1/projects", {"name": name}).status == 201
-    mine = post(service, {"code": "1"}, key)
-    other = service.post("/v1/execute", {"code": "2"}, headers={HEADER: key, "X-Project": name})
+def test_projects_do_not_meet(project, service):
+    key = new_key()
+    mine, other = post(project, {"code": "1"}, key), post(Project(service), {"code": "2"}, key)
     assert mine.status == other.status == 200 and not is_repeated(other)
 
 
 @pytest.mark.parametrize("key", ["", "two words", "x" * 256, "ümlaut"])
-def test_keys_that_are_none(service, key):
-    response = post(service, {"code": "1"}, key.encode("latin-1"))
+def test_keys_that_are_none(project, key):
+    response = post(project, {"code": "1"}, key.encode("latin-1"))
     assert response.status == 400, response
     assert response.error["param"] == HEADER and "255" in response.error["message"]
 
 
-def test_the_longest_key(service):
+def test_the_longest_key(project):
     key = (new_key() + "~" * 255)[:255]
-    assert post(service, {"code": "1"}, key).status == 200
-    assert is_repeated(post(service, {"code": "1"}, key))
+    assert post(project, {"code": "1"}, key).status == 200
+    assert is_repeated(post(project, {"code": "1"}, key))
 
 
 # ---- what is not kept
 
 
-def test_a_refusal_leaves_the_key_unused(service):
+def test_a_refusal_leaves_the_key_unused(project):
     key, agent = new_key(), "idem-" + secrets.token_hex(4)
     body = {"code": "print(1)", "agent": agent}
-    assert post(service, body, key).status == 404
-    assert service.request("PUT", f"/v1/agents/{agent}", {}).status == 201
-    good = post(service, body, key)
+    assert post(project, body, key).status == 404
+    assert project.request("PUT", f"/v1/agents/{agent}", {}).status == 201
+    good = post(project, body, key)
     assert good.status == 200 and not is_repeated(good)
-    assert is_repeated(post(service, body, key))
-    assert post(service, {"cod": 1}, new := new_key()).status == 400
-    assert post(service, {"code": "1"}, new).status == 200
+    assert is_repeated(post(project, body, key))
+    assert post(project, {"cod": 1}, new := new_key()).status == 400
+    assert post(project, {"code": "1"}, new).status == 200
 
 
-def test_a_reply_that_is_too_large(service):
+def test_a_reply_that_is_too_large(project):
     key, body = new_key(), {"code": "for n in range(2): open(str(n), 'wb').write(bytes(4_000_000))"}
-    first, again = post(service, body, key), post(service, body, key)
+    first, again = post(project, body, key), post(project, body, key)
     assert first.status == 200 and len(first.body) > 9_000_000
     assert again.status == 409 and first.json["run_id"] in again.error["message"], again
     assert "8388608" in again.error["message"] and "not run again" in again.error["message"]
 
 
-def test_a_deleted_conversation_takes_its_replies_along(service):
+def test_a_deleted_conversation_takes_its_replies_along(project):
     key, talk = new_key(), new_key()
     body = {"code": "print('a secret')", "conversation_id": talk}
-    assert post(service, body, key).status == 200
-    assert service.request("DELETE", f"/v1/conversations/{talk}").status == 204
-    again = post(service, body, key)
+    assert post(project, body, key).status == 200
+    assert project.request("DELETE", f"/v1/conversations/{talk}").status == 204
+    again = post(project, body, key)
     assert again.status == 409 and "deleted" in again.error["message"] and b"a secret" not in again.body
-    assert service.get(f"/v1/conversations/{talk}").status == 404
+    assert project.get(f"/v1/conversations/{talk}").status == 404
 
 
 # ---- at the same time
 
 
-def test_many_at_once_run_once(service):
-    key, talk, before = new_key(), new_key(), runs_of(service)
+def test_many_at_once_run_once(project):
+    key, talk, before = new_key(), new_key(), runs_of(project)
     body = {"code": "import time; time.sleep(0.3)\n" + APPEND, "conversation_id": talk}
     with ThreadPoolExecutor(20) as pool:
-        answers = list(pool.map(lambda _: post(service, body, key), range(20)))
+        answers = list(pool.map(lambda _: post(project, body, key), range(20)))
     assert {answer.status for answer in answers} == {200}
     assert len({answer.body for answer in answers}) == 1
     assert sum(is_repeated(answer) for answer in answers) == 19
-    assert runs_of(service) == before + 1 and len(runs_in(service, talk)) == 1
+    assert runs_of(project) == before + 1 and len(runs_in(project, talk)) == 1
 
 
-def test_another_request_does_not_wait(service):
+def test_another_request_does_not_wait(project):
     key = new_key()
-    with send(service, {"code": "import time; time.sleep(3)"}, key):
+    with send(project, {"code": "import time; time.sleep(3)"}, key):
         time.sleep(0.3)
-        answer = post(service, {"code": "1"}, key)
+        answer = post(project, {"code": "1"}, key)
         assert answer.status == 409 and answer.seconds < 2
 
 
-def test_so_many_wait(service):
+def test_so_many_wait(project):
     key, body = new_key(), {"code": "import time; time.sleep(3); print('done')"}
-    socks = [send(service, body, key) for _ in range(66)]
+    socks = [send(project, body, key) for _ in range(66)]
     time.sleep(0.5)
     reset(socks.pop(30))  # one that waits goes away, and another one has its place
     time.sleep(0.2)
-    socks.append(send(service, body, key))
+    socks.append(send(project, body, key))
     answers = [sock.makefile("rb").readline() for sock in socks]
     for sock in socks:
         sock.close()
     assert answers.count(b"HTTP/1.1 200 OK\r\n") == 65 and b" 503 " in answers[-2], answers
-    assert service.run("print(1)").stdout == "1\n"
+    assert project.run("print(1)").stdout == "1\n"
 
 
 def test_one_that_waits_takes_the_place_of_one_that_is_refused(small):
@@ -217,54 +221,54 @@ def test_one_that_waits_takes_the_place_of_one_that_is_refused(small):
 # ---- a client that goes away
 
 
-def test_a_run_goes_on_for_the_client_that_comes_again(service):
+def test_a_run_goes_on_for_the_client_that_comes_again(project):
     key, talk = new_key(), new_key()
     body = {"code": "import time; time.sleep(1)\n" + APPEND, "conversation_id": talk}
-    sock = send(service, body, key)
+    sock = send(project, body, key)
     time.sleep(0.4)
     reset(sock)
-    again = post(service, body, key)
+    again = post(project, body, key)
     assert again.status == 200 and is_repeated(again) and again.json["stdout"] == "0\n", again
-    assert len(runs_in(service, talk)) == 1
+    assert len(runs_in(project, talk)) == 1
 
 
-def test_one_that_has_ended_before_he_comes(service):
+def test_one_that_has_ended_before_he_comes(project):
     key, talk = new_key(), new_key()
     body = {"code": APPEND, "conversation_id": talk}
-    sock = send(service, body, key)
+    sock = send(project, body, key)
     time.sleep(0.1)
     reset(sock)
-    assert wait_until(lambda: service.get(f"/v1/conversations/{talk}").status == 200 and runs_in(service, talk), 10)
-    assert is_repeated(post(service, body, key)) and len(runs_in(service, talk)) == 1
+    assert wait_until(lambda: project.get(f"/v1/conversations/{talk}").status == 200 and runs_in(project, talk), 10)
+    assert is_repeated(post(project, body, key)) and len(runs_in(project, talk)) == 1
 
 
 # ---- streams
 
 
-def stream(service, body, key):
-    response = post(service, {**body, "stream": True}, key)
+def stream(project, body, key):
+    response = post(project, {**body, "stream": True}, key)
     assert response.status == 200 and response.headers["Content-Type"] == "text/event-stream", response
     return response, events_of(response.body)
 
 
-def test_a_stream_is_repeated_by_its_ends(service):
+def test_a_stream_is_repeated_by_its_ends(project):
     key, body = new_key(), {"code": "print('a'); print('b'); 6 * 7"}
-    first, told = stream(service, body, key)
-    again, repeated = stream(service, body, key)
+    first, told = stream(project, body, key)
+    again, repeated = stream(project, body, key)
     assert not is_repeated(first) and is_repeated(again)
     assert [name for name, _ in repeated] == ["start", "done"]
     assert repeated[0] == told[0] and repeated[-1] == told[-1]
     assert repeated[-1][1]["stdout"] == "a\nb\n"
 
 
-def test_a_stream_that_nobody_reads_any_more_does_not_hold_its_run(service):
+def test_a_stream_that_nobody_reads_any_more_does_not_hold_its_run(project):
     """It has been told to wait for the client, who is gone then."""
     key, body = new_key(), {"code": "for _ in range(300): print('x' * 65536)", "stream": True, "timeout_s": 20}
-    sock = send(service, body, key)
+    sock = send(project, body, key)
     time.sleep(1.5)
     reset(sock)
     began = time.monotonic()
-    response, events = stream(service, body, key)
+    response, events = stream(project, body, key)
     assert time.monotonic() - began < 10 and is_repeated(response)
     assert events[-1][0] == "done" and events[-1][1]["outcome"] == "ok"
 
