@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import _threads, _values
+from . import _exchange, _threads, _values
 from ._describe import describe
 from ._models import Run
 from ._run_python import is_run_python, run_python, run_python_async
@@ -90,14 +90,21 @@ def call(functions: Iterable[Function], name: str, arguments: str | Mapping[str,
 
 
 async def call_async(functions: Iterable[Function], name: str, arguments: str | Mapping[str, Any]) -> Answer:
-    """The same for asyncio, and for tools of both kinds; none holds the event loop up."""
+    """
+    The same for asyncio, and for tools of both kinds; none holds the event loop up. A task that is cancelled ends what
+    the tool runs on the platform.
+    """
     chosen = [run_python_async if function is run_python else function for function in functions]
     prepared = _prepare(chosen, name, arguments)
     if isinstance(prepared, Answer):
         return prepared
+    together = _exchange.Group()
+    token = _exchange.group.set(together)
     try:
         if inspect.iscoroutinefunction(prepared):
             return _answer(await prepared())
-        return _answer(await _threads.in_thread(prepared, lambda: None))
+        return _answer(await _threads.in_thread(prepared, together.cancel))
     except Exception as problem:
         return _failed(problem)
+    finally:
+        _exchange.group.reset(token)

@@ -7,8 +7,10 @@ second try safe; and that only with a service that says it heeds one.
 
 from __future__ import annotations
 
+import contextvars
 import json
 import random
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any, Generic, TypeVar
@@ -85,6 +87,32 @@ def _nothing_ran(error: ApiError) -> bool:
     return error.status in (429, 503) and error.type in ("rate_limited", "overloaded")
 
 
+class Group:
+    """What a function asks of the service, to be given up together: it runs in a thread, and cannot be stopped itself."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._members: list[Cancellation] = []
+        self._cancelled = False
+
+    def add(self, member: Cancellation) -> None:
+        with self._lock:
+            self._members.append(member)
+            too_late = self._cancelled
+        if too_late:
+            member.cancel()
+
+    def cancel(self) -> None:
+        with self._lock:
+            self._cancelled = True
+            members = list(self._members)
+        for member in members:
+            member.cancel()
+
+
+group: contextvars.ContextVar[Group | None] = contextvars.ContextVar("code_sandbox_group", default=None)
+
+
 class Exchange:
     """Tries of one request. Give one to each; cancel() may come from another thread."""
 
@@ -93,6 +121,8 @@ class Exchange:
         self._retries = retries
         self._heeds_keys = heeds_keys
         self.cancellation = Cancellation()
+        if together := group.get():
+            together.add(self.cancellation)
         self._paused = 0.0
         self._lost = 0
         self._tries = 0

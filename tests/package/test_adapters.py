@@ -2,6 +2,7 @@
 that answers by heart. The model asks for run_python and for a tool of the agent's, and sees what came of them."""
 import asyncio
 import base64
+import functools
 import json
 
 import anthropic
@@ -313,6 +314,26 @@ def test_a_limit_is_told_to_the_model(platform):
     for answer in (_calling.call(TOOLS, "run_python", '{"code": "1"}'),
                    asyncio.run(_calling.call_async(TOOLS, "run_python", '{"code": "1"}'))):
         assert answer.is_error and "2 sessions are live, which is the most: end one." in answer.text
+
+
+@functools.wraps(run_python)
+def wrapped(code, timeout_s=None):
+    return run_python(code, timeout_s)
+
+
+@pytest.mark.parametrize("function, path, arguments", [
+    (shop_tools.find_order, "/v1/call", {"number": 7}), (run_python, "/v1/execute", {"code": "1"}),
+    (wrapped, "/v1/execute", {"code": "1"})], ids=["a tool", "run_python", "a wrapper of it"])
+def test_an_agent_that_is_cancelled_ends_what_runs(platform, function, path, arguments):
+    """Whether the function is asynchronous or not."""
+    platform.on("POST", path, "hang")
+
+    async def give_up():
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(_calling.call_async([function], _calling.name_of(function), arguments), 0.3)
+
+    asyncio.run(give_up())
+    assert platform.gone.wait(5)
 
 
 def test_arguments_that_are_no_json():
