@@ -88,7 +88,7 @@ def _nothing_ran(error: ApiError) -> bool:
 
 
 class Group:
-    """What a function asks of the service, to be given up together: it runs in a thread, and cannot be stopped itself."""
+    """What a function asks of the service, to be given up together: it runs in a thread, which cannot be stopped."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
