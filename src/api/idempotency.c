@@ -200,8 +200,8 @@ bool idempotency_admit(struct api *api, struct http_request *request, http_handl
         if (is_good_key(key))
                 return admit(api->idempotency, request, handle, key, ret);
         http_reply_error(request, HTTP_INVALID_REQUEST, IDEMPOTENCY_HEADER,
-                         "The header " IDEMPOTENCY_HEADER
-                         " must be 1 to %d visible ASCII characters without spaces, such as a UUID.",
+                         "The header Idempotency-Key must be 1 to %d visible ASCII characters without spaces, such as "
+                         "a UUID.",
                          STORE_IDEMPOTENCY_KEY_MAX);
         return false;
 }
@@ -237,7 +237,7 @@ static void on_kept(void *data, int result) {
         struct keyed *keyed = data;
         keyed->row.reply = NULL;
         if (result < 0)
-                log_error("the reply to an " IDEMPOTENCY_HEADER " could not be kept", "run", keyed->row.run_id, "error",
+                log_error("the reply to an Idempotency-Key could not be kept", "run", keyed->row.run_id, "error",
                           log_errno(result));
         keyed->kept(keyed->data);
 }
@@ -279,7 +279,7 @@ static void dismiss(struct keyed *keyed) {
 static void on_forgotten(void *data, int result) {
         struct keyed *keyed = data;
         if (result < 0)
-                log_error("an " IDEMPOTENCY_HEADER " could not be given back", "key", keyed->row.key, "error",
+                log_error("an Idempotency-Key could not be given back", "key", keyed->row.key, "error",
                           log_errno(result));
         dismiss(keyed);
 }

@@ -20,21 +20,18 @@ static void count(const struct api *api, const char *result) {
 void answer_other_request(const struct api *api, struct http_request *request) {
         count(api, "conflict");
         http_reply_error(request, HTTP_CONFLICT, IDEMPOTENCY_HEADER,
-                         "This " IDEMPOTENCY_HEADER
-                         " was sent with another request within the last 24 hours. Send the same path and "
-                         "body as then, byte for byte, or take a new key.");
+                         "This Idempotency-Key was sent with another request within the last 24 hours. Send the same "
+                         "path and body as then, byte for byte, or take a new key.");
 }
 
 static void answer_unknown(const struct api *api, struct http_request *request, const struct store_idempotency *row) {
         json_t *when = time_json(row->begun_ms);
         count(api, "unknown");
-        http_reply_error(
-                request, HTTP_CONFLICT, IDEMPOTENCY_HEADER,
-                "What this " IDEMPOTENCY_HEADER
-                " asked for was begun at %s and may have happened; its result is not known, "
-                "as the service was stopped meanwhile or could not keep it. It is not run again: look at what it "
-                "has done, then take a new key.",
-                when ? json_string_value(when) : "an unknown time");
+        http_reply_error(request, HTTP_CONFLICT, IDEMPOTENCY_HEADER,
+                         "What this Idempotency-Key asked for was begun at %s and may have happened; its result is not "
+                         "known, as the service was stopped meanwhile or could not keep it. It is not run again: look "
+                         "at what it has done, then take a new key.",
+                         when ? json_string_value(when) : "an unknown time");
         json_decref(when);
 }
 
@@ -46,9 +43,8 @@ static void answer_not_kept(const struct api *api, struct http_request *request,
         else
                 snprintf(why, sizeof(why), "was not kept, as it is larger than %d bytes", IDEMPOTENCY_REPLY_BYTES_MAX);
         http_reply_error(request, HTTP_CONFLICT, IDEMPOTENCY_HEADER,
-                         "What this " IDEMPOTENCY_HEADER
-                         " asked for has happened (%s); its reply %s. It is not run again: take a new "
-                         "key for that.",
+                         "What this Idempotency-Key asked for has happened (%s); its reply %s. It is not run again: "
+                         "take a new key for that.",
                          row->run_id, why);
 }
 
@@ -79,10 +75,9 @@ void answer_as_before(const struct api *api, struct http_request *request, struc
 
 void answer_keys_full(const struct api *api, struct http_request *request) {
         count(api, "full");
-        http_reply_error(
-                request, HTTP_QUOTA_EXCEEDED, IDEMPOTENCY_HEADER,
-                "This project has used %lld keys within the last 24 hours (SANDBOX_IDEMPOTENCY_KEYS), or their "
-                "replies have %lld bytes (SANDBOX_IDEMPOTENCY_BYTES), which is the most. Send the request "
-                "without " IDEMPOTENCY_HEADER ", or again when the oldest are gone.",
-                (long long)api->config->idempotency_keys, (long long)api->config->idempotency_bytes);
+        http_reply_error(request, HTTP_QUOTA_EXCEEDED, IDEMPOTENCY_HEADER,
+                         "This project has used %lld keys within the last 24 hours (SANDBOX_IDEMPOTENCY_KEYS), or "
+                         "their replies have %lld bytes (SANDBOX_IDEMPOTENCY_BYTES), which is the most. Send the "
+                         "request without an Idempotency-Key, or again when the oldest are gone.",
+                         (long long)api->config->idempotency_keys, (long long)api->config->idempotency_bytes);
 }
