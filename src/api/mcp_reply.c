@@ -294,15 +294,17 @@ static void end(struct mcp_reply *reply, unsigned status, char *message) {
         "\"version\":\"" PRODUCT_VERSION "\"}}"
 
 void mcp_reply_text(struct mcp_reply *reply, char *result) {
-        CLEANUP_FREE char *owned = result, *id = json_dumps(reply->id, JSON_ENCODE_ANY);
+        CLEANUP_FREE char *id = json_dumps(reply->id, JSON_ENCODE_ANY);
         const char *more = mcp_has_handshake(reply->revision) ? "" : MODERN_MEMBERS;
         char *message;
         if (!result || !id) {
+                free(result);
                 mcp_reply_result(reply, NULL);
                 return;
         }
         int length = asprintf(&message, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{%s%s%s}", id, more,
                               *more && result[1] != '}' ? "," : "", result + 1);
+        free(result);
         end(reply, 200, length < 0 ? NULL : message);
 }
 

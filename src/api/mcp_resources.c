@@ -100,7 +100,8 @@ static void on_list(void *data, unsigned status, const char *content_type, const
         json_t *tree = json_loadb(body, length, 0, NULL), *list = json_array(), *file;
         json_t *next = json_object_get(tree, "next");
         size_t i;
-        json_array_foreach(json_object_get(tree, "files"), i, file) json_array_append_new(list, describe_file(file));
+        json_array_foreach(json_object_get(tree, "files"), i, file)
+                json_array_append_new(list, describe_file(file));
         json_t *result = json_pack("{s:o}", "resources", list);
         if (json_is_string(next))
                 json_object_set(result, "nextCursor", next);

@@ -72,8 +72,9 @@ static void write_block(FILE *out, const char *heading, const json_t *text) {
 static void write_values(FILE *out, const json_t *results) {
         const json_t *one;
         size_t i;
-        json_array_foreach(results, i, one) if (!json_object_get(one, "image/png"))
-                write_block(out, "[value]", json_object_get(one, "text/plain"));
+        json_array_foreach(results, i, one)
+                if (!json_object_get(one, "image/png"))
+                        write_block(out, "[value]", json_object_get(one, "text/plain"));
 }
 
 static void write_files(FILE *out, const json_t *reply) {
@@ -172,10 +173,13 @@ static void move_pictures(json_t *content, json_t *results) {
         const char *type;
         void *next;
         size_t i;
-        json_array_foreach(results, i, one)
-                json_object_foreach_safe(one, next, type, value) if (is_picture(type) && json_is_string(value)) {
-                add_picture(content, type, value);
-                json_object_del(one, type);
+        json_array_foreach(results, i, one) {
+                json_object_foreach_safe(one, next, type, value) {
+                        if (!is_picture(type) || !json_is_string(value))
+                                continue;
+                        add_picture(content, type, value);
+                        json_object_del(one, type);
+                }
         }
 }
 

@@ -90,7 +90,8 @@ void mcp_tools_list(struct mcp_reply *reply, json_t *params) {
         }
         list = json_pack("[o]", python);
         own = tools_of_agent(reply);
-        json_array_foreach(own, i, tool) json_array_append_new(list, describe_tool(tool));
+        json_array_foreach(own, i, tool)
+                json_array_append_new(list, describe_tool(tool));
         json_decref(own);
         mcp_reply_cacheable(reply, json_pack("{s:o}", "tools", list));
 }
@@ -254,8 +255,8 @@ static bool has_tool(const struct mcp_reply *reply, const char *name) {
         json_t *tools = tools_of_agent(reply), *tool;
         bool found = false;
         size_t i;
-        json_array_foreach(tools, i, tool) found =
-                found || strcmp(json_string_value(json_object_get(tool, "name")), name) == 0;
+        json_array_foreach(tools, i, tool)
+                found = found || strcmp(json_string_value(json_object_get(tool, "name")), name) == 0;
         json_decref(tools);
         return found;
 }
