@@ -21,51 +21,44 @@ static const char *text_of(const json_t *object, const char *key) {
 
 /* ---- text */
 
-/* Beginning and end of what is too long, whole characters. */
-static json_t *shortened(const json_t *text, bool *ret_cut) {
+/* Beginning and end of what is too long, whole characters; NULL: it is not. */
+static json_t *shortened(const json_t *text) {
         const char *bytes = json_string_value(text);
-        size_t length = json_string_length(text), half = MCP_TEXT_BYTES_MAX / 2, before, after;
-        CLEANUP_FREE char *joined = NULL;
+        size_t length = json_string_length(text), half = MCP_TEXT_BYTES_MAX / 2;
         if (!bytes || length <= MCP_TEXT_BYTES_MAX)
                 return NULL;
-        before = half - text_cut_off(bytes, half);
-        after = half - text_left_over(bytes + length - half, half);
-        int size = asprintf(&joined, "%.*s\n[… %zu bytes left out …]\n", (int)before, bytes, length - before - after);
-        if (size < 0 || strlen(bytes) != length) { /* it has NUL characters: the beginning has to do */
-                joined = size < 0 ? NULL : joined;
-                *ret_cut = true;
-                return json_stringn_nocheck(bytes, before);
-        }
-        char *whole = realloc(joined, (size_t)size + after);
-        joined = NULL;
-        if (!whole)
+        size_t before = half - text_cut_off(bytes, half);
+        size_t after = half - text_left_over(bytes + length - half, half);
+        CLEANUP_FREE char *brief = malloc(before + after + 64);
+        if (!brief)
                 return NULL;
-        memcpy(whole + size, bytes + length - after, after);
-        json_t *ret = json_stringn_nocheck(whole, (size_t)size + after);
-        free(whole);
-        *ret_cut = true;
-        return ret;
+        char *to = mempcpy(brief, bytes, before);
+        to += sprintf(to, "\n[… %zu bytes left out …]\n", length - before - after);
+        to = mempcpy(to, bytes + length - after, after);
+        return json_stringn_nocheck(brief, (size_t)(to - brief));
 }
 
 static void shorten(json_t *reply, const char *key, const char *flag) {
-        bool cut = false;
-        json_t *text = shortened(json_object_get(reply, key), &cut);
-        if (text)
-                json_object_set_new(reply, key, text);
-        if (cut)
-                json_object_set_new(reply, flag, json_true());
+        json_t *brief = shortened(json_object_get(reply, key));
+        if (!brief)
+                return;
+        json_object_set_new(reply, key, brief);
+        json_object_set_new(reply, flag, json_true());
 }
 
 static void write_block(FILE *out, const char *heading, const json_t *text) {
-        const char *bytes = json_string_value(text);
-        size_t length = json_string_length(text);
-        if (length == 0)
-                return;
-        if (heading)
-                fprintf(out, "%s%s\n", ftell(out) > 0 ? "\n" : "", heading);
-        fwrite(bytes, 1, length, out);
-        if (bytes[length - 1] != '\n')
-                fputc('\n', out);
+        json_t *brief = shortened(text);
+        const json_t *shown = brief ? brief : text;
+        const char *bytes = json_string_value(shown);
+        size_t length = json_string_length(shown);
+        if (length > 0) {
+                if (heading)
+                        fprintf(out, "%s%s\n", ftell(out) > 0 ? "\n" : "", heading);
+                fwrite(bytes, 1, length, out);
+                if (bytes[length - 1] != '\n')
+                        fputc('\n', out);
+        }
+        json_decref(brief);
 }
 
 /* The values of last expressions, where they are more than what a picture is called. */
@@ -112,10 +105,7 @@ static void write_run(FILE *out, const json_t *reply) {
 static void write_value(FILE *out, const struct json_span *value) {
         json_t *text = value->bytes[0] == '"' ? json_loadb(value->bytes, value->length, TEXT_FLAGS, NULL)
                                               : json_string_lossy(value->bytes, value->length);
-        bool cut = false;
-        json_t *brief = shortened(text, &cut);
-        write_block(out, NULL, cut ? brief : text);
-        json_decref(brief);
+        write_block(out, NULL, text);
         json_decref(text);
 }
 

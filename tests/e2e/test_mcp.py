@@ -238,6 +238,7 @@ def test_long_output_is_cut_in_the_middle(mcp):
     result = mcp.call("print('ä' * 200_000)")
     assert len(texts(result).encode()) < 70_000 and "bytes left out" in texts(result)
     assert result["structuredContent"]["stdout_truncated"] is True
+    assert len(texts(mcp.call("'x' * 200_000"))) < 70_000
     result = mcp.call("import sys; sys.stdout.write('\\0' * 200_000)")
     assert result["structuredContent"]["stdout_truncated"] is True
 
