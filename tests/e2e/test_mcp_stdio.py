@@ -187,8 +187,14 @@ def test_what_keeps_the_service_away_is_said(service):
     assert agent.code == 65 and 'no agent "nobody"' in agent.stderr
 
 
-def test_a_service_that_goes_away_is_said():
-    side = HttpSide()
+@pytest.fixture
+def side():
+    running = HttpSide()
+    yield running
+    running.stop()
+
+
+def test_a_service_that_goes_away_is_said(side):
     client = Stdio(SimpleNamespace(url=f"http://127.0.0.1:{side.port}", key=side.key))
     client.begin()
     assert side.stop() == 0
