@@ -60,13 +60,14 @@ bool call_is_running(const struct api *api, int64_t project_id, const char *conv
 
 static void send_reply(void *data) {
         struct call *call = data;
+        struct engine *engine = call->api->engine;
         struct run *run = call->run;
         char *bytes = TAKE_PTR(call->reply.bytes);
         call->run = NULL;
         http_reply_take(call->request, 200, "application/json", bytes, call->reply.length); /* NULL answers 500 */
         call_free(call);
         if (run)
-                engine_run_release(run);
+                engine_run_release(engine, run);
 }
 
 /* The run is held where it or the reply is kept. */
@@ -173,7 +174,7 @@ static void on_done(struct run *run, void *data) {
                 answer(call);
                 return;
         }
-        engine_run_hold(run);
+        engine_run_hold(call->api->engine, run);
         if (is_kept)
                 keep(call);
         else

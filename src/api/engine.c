@@ -420,12 +420,15 @@ void engine_run_submit(struct engine *engine, struct run *run) {
                 run_refuse(run, verdict == ADMISSION_FULL ? RUN_REFUSED_QUEUE_FULL : RUN_REFUSED_MEMORY);
 }
 
-void engine_run_hold(struct run *run) {
+void engine_run_hold(struct engine *engine, struct run *run) {
         run->held = true;
+        pool_hold(&engine->pool, clock_now_ns());
 }
 
-void engine_run_release(struct run *run) {
+void engine_run_release(struct engine *engine, struct run *run) {
         run->held = false;
+        pool_release(&engine->pool, clock_now_ns());
+        engine_tidy_soon(engine);
         if (run->let_go)
                 run_free(run);
 }

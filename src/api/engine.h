@@ -49,9 +49,9 @@ bool engine_knows_images(const struct engine *engine);
 /* Nobody needs this one any more. */
 void engine_image_drop(struct engine *engine, struct sandbox_id image);
 
-/* Called in on_done: the run stays as it is, to be read, until it is released. */
-void engine_run_hold(struct run *run);
-void engine_run_release(struct run *run);
+/* Called in on_done: the run stays as it is, to be read, until it is released, when its caller has the answer. */
+void engine_run_hold(struct engine *engine, struct run *run);
+void engine_run_release(struct engine *engine, struct run *run);
 
 /* Seconds after which one that was refused may try again. */
 uint32_t engine_retry_after_s(const struct engine *engine);

@@ -150,14 +150,16 @@ static void answer(struct execution *execution, struct run *run) {
 
 static void on_reply_kept(void *data) {
         struct execution *execution = data;
+        struct engine *engine = execution->api->engine;
         struct run *run = TAKE_PTR(execution->run);
         struct json_out reply = execution->reply;
         execution->reply = (struct json_out){.bytes = NULL};
         send_reply(execution, run, &reply);
-        engine_run_release(run);
+        engine_run_release(engine, run);
 }
 
 void execute_answer_held(struct execution *execution) {
+        struct engine *engine = execution->api->engine;
         struct run *run = execution->run;
         if (execution->keyed) {
                 write_reply(execution, run, &execution->reply);
@@ -167,7 +169,7 @@ void execute_answer_held(struct execution *execution) {
         }
         execution->run = NULL;
         answer(execution, run);
-        engine_run_release(run);
+        engine_run_release(engine, run);
 }
 
 static void on_done(struct run *run, void *data) {
@@ -185,7 +187,7 @@ static void on_done(struct run *run, void *data) {
                 answer(execution, run);
                 return;
         }
-        engine_run_hold(run);
+        engine_run_hold(execution->api->engine, run);
         if (execution->what.conversation_id)
                 execute_keep(execution);
         else

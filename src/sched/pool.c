@@ -137,6 +137,22 @@ struct pool_member *pool_overdue(struct pool *pool, uint64_t now_ns) {
         return member;
 }
 
+static void be_quiet(struct pool *pool, uint64_t now_ns) {
+        pool->quiet_until_ns = pool->held > 0 ? now_ns + pool->settings.quiet_ns : now_ns;
+}
+
+void pool_hold(struct pool *pool, uint64_t now_ns) {
+        pool->held++;
+        be_quiet(pool, now_ns);
+}
+
+void pool_release(struct pool *pool, uint64_t now_ns) {
+        assert(pool->held > 0);
+        pool->held--;
+        if (pool->held == 0)
+                be_quiet(pool, now_ns);
+}
+
 void pool_gone(struct pool *pool, struct pool_member *member, uint64_t now_ns) {
         switch (member->state) {
         case POOL_PARKED:
@@ -147,7 +163,7 @@ void pool_gone(struct pool *pool, struct pool_member *member, uint64_t now_ns) {
         case POOL_LEASED:
                 assert(pool->leased > 0);
                 pool->leased--;
-                pool->quiet_until_ns = now_ns;
+                be_quiet(pool, now_ns);
                 break;
         case POOL_RETIRING:
                 assert(pool->retiring > 0);

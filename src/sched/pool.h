@@ -26,7 +26,8 @@ struct pool_settings {
         uint64_t settled_ns; /* a parked sandbox that dies younger than this counts as a failure to make one */
         /*
          * Making a sandbox costs a good part of a CPU for tens of milliseconds, which the run that has just got one
-         * needs more: its replacement waits until the run is over, or for this time.
+         * needs more: its replacement waits until the run is over and kept, or for this time, which begins with each of
+         * both.
          */
         uint64_t quiet_ns;
 };
@@ -49,6 +50,7 @@ struct pool {
         uint32_t failures;         /* since one was last of use */
         uint64_t blocked_until_ns; /* after failures */
         uint64_t quiet_until_ns;   /* nothing is made but for runs that wait */
+        uint32_t held;             /* runs that are over and being kept */
         uint64_t created_total, failed_total;
 };
 
@@ -78,6 +80,9 @@ struct pool_member *pool_lease(struct pool *pool, uint64_t now_ns);
 void pool_discard(struct pool *pool, struct pool_member *member);
 /* A parked sandbox that should be ended now, marked as retiring; NULL if there is none. Ask again after each. */
 struct pool_member *pool_overdue(struct pool *pool, uint64_t now_ns);
+/* A run is over, but the caller still waits: what it did is being kept. Then that is done. */
+void pool_hold(struct pool *pool, uint64_t now_ns);
+void pool_release(struct pool *pool, uint64_t now_ns);
 /* The sandbox has ended, in whatever state it was. */
 void pool_gone(struct pool *pool, struct pool_member *member, uint64_t now_ns);
 

@@ -86,6 +86,30 @@ static void a_replacement_waits_for_the_run_but_not_for_ever(void **state) {
         assert_int_equal(create_all(&pool, 0, 7 * S + 20 * MS), 1); /* a long run */
 }
 
+static void a_replacement_waits_for_what_is_kept_but_not_for_ever(void **state) {
+        struct pool pool;
+        struct pool_member members[3];
+        (void)state;
+        start(&pool, members, 3);
+        pool_lease(&pool, 5 * S);
+        pool_gone(&pool, &members[0], 5 * S + 3 * MS);
+        pool_hold(&pool, 5 * S + 3 * MS);
+        assert_int_equal(create_all(&pool, 0, 5 * S + 4 * MS), 0);
+        assert_int_equal(pool_next_ns(&pool, 0, 5 * S + 4 * MS), 5 * S + 23 * MS);
+        pool_release(&pool, 5 * S + 8 * MS);
+        assert_int_equal(create_all(&pool, 0, 5 * S + 8 * MS), 1);
+
+        pool_lease(&pool, 6 * S);
+        pool_lease(&pool, 6 * S);
+        pool_hold(&pool, 6 * S);
+        pool_gone(&pool, &members[1], 6 * S + 5 * MS);
+        pool_hold(&pool, 6 * S + 5 * MS);
+        pool_release(&pool, 6 * S + 6 * MS); /* one of two */
+        assert_int_equal(create_all(&pool, 0, 6 * S + 7 * MS), 0);
+        assert_true(create_all(&pool, 0, 6 * S + 25 * MS) > 0); /* a disk that is slow */
+        pool_release(&pool, 6 * S + 90 * MS);
+}
+
 static void stays_below_the_total(void **state) {
         struct pool pool;
         struct pool_member members[9];
@@ -258,6 +282,7 @@ int main(void) {
                 cmocka_unit_test(fills_to_target_and_no_further),
                 cmocka_unit_test(makes_one_for_each_that_waits),
                 cmocka_unit_test(a_replacement_waits_for_the_run_but_not_for_ever),
+                cmocka_unit_test(a_replacement_waits_for_what_is_kept_but_not_for_ever),
                 cmocka_unit_test(stays_below_the_total),
                 cmocka_unit_test(hands_out_the_oldest),
                 cmocka_unit_test(pauses_longer_with_each_failure),
