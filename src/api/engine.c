@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/config.h"
 #include "base/log.h"
+#include "run/run_stdin.h"
 #include "session/session.h"
 
 #define PARKED_MAX_NS (15 * 60 * NS_PER_S)
@@ -115,6 +116,7 @@ static void on_tidy(void *data) {
         free_finished(engine);
         sessions_settle(engine->api->sessions);
         engine_pump(engine);
+        run_stdin_prepare();
         if (engine->draining && engine->runs == 0 && engine->drained) {
                 void (*drained)(void *) = engine->drained;
                 engine->drained = NULL;

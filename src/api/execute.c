@@ -175,23 +175,27 @@ void execute_answer_held(struct execution *execution) {
 static void on_done(struct run *run, void *data) {
         struct execution *execution = data;
         struct session *session = execution->what.run.session;
+        bool has_conversation = execution->what.conversation_id;
         execution->over = true;
-        note_end(execution, run);
         if (session) {
                 session_note_files(session, &run->files);
                 session_note_of(run, &execution->note);
                 execution->not_kept = session_not_kept(session);
         }
-        if (!execution->what.conversation_id && !execution->keyed) {
+        if (has_conversation || execution->keyed)
+                engine_run_hold(execution->api->engine, run);
+        bool is_being_kept = has_conversation && execute_keep(execution);
+        note_end(execution, run); /* while the disk is at work */
+        if (is_being_kept)
+                return;
+        if (has_conversation) {
+                execute_answer_unkept(execution);
+        } else if (execution->keyed) {
+                execute_answer_held(execution);
+        } else {
                 execution->run = NULL;
                 answer(execution, run);
-                return;
         }
-        engine_run_hold(execution->api->engine, run);
-        if (execution->what.conversation_id)
-                execute_keep(execution);
-        else
-                execute_answer_held(execution);
 }
 
 static void on_refused(struct run *run, void *data, enum run_refusal why) {

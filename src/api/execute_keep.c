@@ -36,8 +36,7 @@ static char *write_reply(void *data, size_t *ret_length) {
         return out.bytes;
 }
 
-/* The files come with the reply then, so that nothing is lost. */
-static void answer_unkept(struct execution *execution) {
+void execute_answer_unkept(struct execution *execution) {
         struct run_files *files = &execution->run->files;
         for (size_t i = 0; i < files->kept_count; i++) {
                 files->kept[i].is_kept = false;
@@ -63,7 +62,7 @@ static void on_saved(void *data, int result) {
                 if (result < 0)
                         log_error("a run could not be kept; its files go with the reply", "run", execution->run->id,
                                   "error", log_errno(result));
-                answer_unkept(execution);
+                execute_answer_unkept(execution);
                 return;
         }
         note_files_over_quota(execution);
@@ -109,7 +108,7 @@ static bool describe_files(struct execution *execution) {
         return true;
 }
 
-void execute_keep(struct execution *execution) {
+bool execute_keep(struct execution *execution) {
         const struct config *config = execution->api->config;
         execution->keep = (struct store_new_run){
                 .conversation_id = execution->conversation.id,
@@ -122,6 +121,5 @@ void execute_keep(struct execution *execution) {
                 .data = execution,
         };
         describe_run(execution);
-        if (!describe_files(execution) || store_run_save(execution->api->store, &execution->keep) < 0)
-                answer_unkept(execution);
+        return describe_files(execution) && store_run_save(execution->api->store, &execution->keep) == 0;
 }

@@ -47,8 +47,10 @@ struct execution {
 void execute_prepare(struct execution *execution, void (*ready)(struct execution *execution));
 void execution_free(void *data);
 
-/* Keeps a run of a conversation, then answers. Takes care of the run, too, which must be held. */
-void execute_keep(struct execution *execution);
+/* Begins to keep a run of a conversation, which must be held, and answers when that is done. False: it cannot be. */
+bool execute_keep(struct execution *execution);
+/* It could not be kept: its files come with the reply, so that nothing is lost. */
+void execute_answer_unkept(struct execution *execution);
 
 /* Answers with what came of the run, which is held, and releases it. */
 void execute_answer_held(struct execution *execution);

@@ -51,8 +51,8 @@ static void on_collect_timeout(void *data) {
 }
 
 void run_call_collect(struct run *run) {
+        int r = work_channel_collect(&run->work); /* first: it takes longer */
         run->setup.host->rest(run->setup.host_data, run);
-        int r = work_channel_collect(&run->work);
         if (r == 0)
                 r = loop_add_timer(run->setup.loop, COLLECT_NS, on_collect_timeout, run, &run->timer);
         if (r < 0)

@@ -24,7 +24,9 @@ static int memory_file(void) {
         return fd < 0 ? -errno : fd;
 }
 
-int run_stdin_new(const char *bytes, size_t length) {
+static int prepared = -1;
+
+static int make(const char *bytes, size_t length) {
         CLEANUP_CLOSE int fd = memory_file();
         if (fd < 0)
                 return fd;
@@ -40,4 +42,13 @@ int run_stdin_new(const char *bytes, size_t length) {
         if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
                 return -errno;
         return take_fd(&fd);
+}
+
+int run_stdin_new(const char *bytes, size_t length) {
+        return length == 0 && prepared >= 0 ? take_fd(&prepared) : make(bytes, length);
+}
+
+void run_stdin_prepare(void) {
+        if (prepared < 0)
+                prepared = make(NULL, 0);
 }

@@ -10,3 +10,6 @@
 
 /* A sealed memfd at offset 0, close-on-exec, or a negative errno. */
 int run_stdin_new(const char *bytes, size_t length);
+
+/* Makes the next empty one, which most are, while nobody waits for it. */
+void run_stdin_prepare(void);
