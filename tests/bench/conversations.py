@@ -51,18 +51,26 @@ def call_in_session(bench, rounds):
 
 
 def kept_file(bench, rounds):
-    """The same run with and without a conversation, alternately; the file's content is in neither reply."""
+    """The same run in turn: as it is without a conversation, when its file comes with the reply; with a conversation,
+    which keeps it; and without either, to see what keeping costs by itself."""
     bench.progress(f"a run that writes 1 MB, kept and not kept: {rounds} times each")
-    client = bench.client
-    alone, kept = Samples("1 MB file, no conversation: over HTTP"), Samples("1 MB file, kept: over HTTP")
-    for index in range(2 * rounds):
-        fields = {"conversation_id": f"bench-{index}"} if index % 2 else {"inline_files": False}
-        bench.settle()
-        _, took, _ = client.send(client.execute_request(MEGABYTE, **fields))
-        (kept if index % 2 else alone).add(took / NS_PER_MS)
-    added = Samples("what keeping a 1 MB file adds")
-    added.values = [late - early for early, late in zip(sorted(alone.values), sorted(kept.values))]
-    return {"file_alone": alone, "file_kept": kept, "file_added": added}
+    ways = {"file_alone": Samples("1 MB file, no conversation, sent with the reply: over HTTP"),
+            "file_kept": Samples("1 MB file, kept: over HTTP"),
+            "file_dropped": Samples("1 MB file, no conversation, not sent: over HTTP")}
+    for index in range(rounds):
+        for way, fields in (("file_alone", {}), ("file_kept", {"conversation_id": f"bench-{index}"}),
+                            ("file_dropped", {"inline_files": False})):
+            bench.settle()
+            _, took, _ = bench.client.send(bench.client.execute_request(MEGABYTE, **fields))
+            ways[way].add(took / NS_PER_MS)
+    return ways | {"file_added": _between(ways["file_alone"], ways["file_kept"], "a conversation and its kept 1 MB file add"),
+                   "file_cost": _between(ways["file_dropped"], ways["file_kept"], "keeping adds to a run that drops its file")}
+
+
+def _between(early, late, title):
+    added = Samples(title)
+    added.values = [b - a for a, b in zip(sorted(early.values), sorted(late.values))]
+    return added
 
 
 def many_conversations(bench, rounds):
