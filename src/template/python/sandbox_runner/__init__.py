@@ -32,7 +32,20 @@ import signal
 import sys
 import threading
 
-from . import compacting, display, ending, finder, imports, mappings, reseed, run, snippet, stdio, template_place, warmup
+from . import (
+    compacting,
+    display,
+    ending,
+    finder,
+    imports,
+    mappings,
+    reseed,
+    run,
+    snippet,
+    stdio,
+    template_place,
+    warmup,
+)
 from .guard import MODULES
 
 SCRIPT = "/home/nonroot/main.py"

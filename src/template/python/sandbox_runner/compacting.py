@@ -8,6 +8,8 @@ short of "never"; elsewhere nothing happens.
 
 import ctypes
 
+from . import mappings
+
 _MADV_COLLAPSE = 25
 _HUGE = 2 << 20
 
@@ -26,10 +28,6 @@ def compact() -> int:
 
 def _heap():
     """Private, writable memory without a file: the heap and what was mapped anonymously."""
-    with open("/proc/self/maps") as lines:
-        found = [line.split(maxsplit=5) for line in lines]
-    for fields in found:
-        name = fields[5].strip() if len(fields) > 5 else ""
-        if fields[1].startswith("rw") and fields[1].endswith("p") and name in ("", "[heap]"):
-            start, end = (int(part, 16) for part in fields[0].split("-"))
-            yield start, end
+    for mapping in mappings.read():
+        if mapping.rights.startswith("rw") and mapping.rights.endswith("p") and mapping.name in ("", "[heap]"):
+            yield mapping.start, mapping.end

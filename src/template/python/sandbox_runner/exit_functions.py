@@ -1,9 +1,9 @@
 """Whether the exit functions of the template's own libraries have anything to do for a run.
 
-They end pools of processes, flush log files, remove temporary files, close figures. Running all of them takes a caller a
-fifth of a millisecond, mostly to find that there is nothing to do. So their libraries' lists of things to do are looked
-at instead, and they run as soon as one of those is not what it was; as they do when the run has registered a function
-of its own. Where a library is not the one that was looked into here, they always run.
+They end pools of processes, flush log files, remove temporary files, close figures. Running all of them takes a caller
+a fifth of a millisecond, mostly to find that there is nothing to do. So their libraries' lists of things to do are
+looked at instead, and they run as soon as one of those is not what it was; as they do when the run has registered a
+function of its own. Where a library is not the one that was looked into here, they always run.
 """
 
 from .guard import BUILTINS as __builtins__  # noqa: F401

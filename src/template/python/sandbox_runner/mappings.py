@@ -20,7 +20,8 @@ class _Mapping:
     """One line of /proc/PID/maps; see proc_pid_maps(5)."""
 
     def __init__(self, line: str):
-        addresses, self.rights, offset, device, inode, *_ = line.split(maxsplit=5)
+        addresses, self.rights, offset, device, inode, *name = line.split(maxsplit=5)
+        self.name = name[0].strip() if name else ""
         self.start, self.end = (int(part, 16) for part in addresses.split("-"))
         self.offset, self.file = int(offset, 16), (device, inode)
 
@@ -37,10 +38,11 @@ def join() -> int:
     """Returns how many pieces were given the rights of a neighbour."""
     mprotect = ctypes.CDLL(None).mprotect
     mprotect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
-    return sum(mprotect(piece.start, piece.end - piece.start, rights) == 0 for piece, rights in _to_join(_mappings()))
+    return sum(mprotect(piece.start, piece.end - piece.start, rights) == 0 for piece, rights in _to_join(read()))
 
 
-def _mappings() -> list:
+def read() -> list:
+    """All mappings of this process."""
     with open("/proc/self/maps") as lines:
         return [_Mapping(line) for line in lines]
 
