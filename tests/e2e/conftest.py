@@ -1,9 +1,10 @@
-"""What tests of platformctl share: a service that answers as it is told to, and the command that asks it."""
+"""What end-to-end tests share: a service that answers as it is told to, the command that asks it, MCP, front doors."""
 
 import pytest
 
 from support.cli import Cli
 from support.fake_api import KEY, FakeApi
+from support.mcp_raw import RawMcp
 from support.projects import Project
 
 
@@ -36,3 +37,12 @@ def at_doors(doors):
     yield project
     for session in project.get("/v1/sessions").json["sessions"]:
         assert project.request("DELETE", f"/v1/conversations/{session['conversation_id']}/session").status == 200
+
+
+@pytest.fixture
+def mcp(service):
+    """A session with the MCP server."""
+    client = RawMcp(service)
+    client.initialize()
+    yield client
+    client.delete()

@@ -11,6 +11,7 @@ import pytest
 
 from support import agent_images
 from support.cli import Cli
+from support.client import events_of
 
 MIB = 1 << 20
 SHOP = '''
@@ -110,15 +111,6 @@ ENV = ["SHOP_CURRENCY=EUR", "SHOP_API_KEY=canary-of-the-image", "SANDBOX_URL=htt
 
 def shop_image(source=SHOP, **more):
     return agent_images.agent({"/app/shop.py": source}, env=ENV, **more)
-
-
-def events_of(body):
-    found = []
-    for block in body.decode().split("\n\n"):
-        lines = dict(line.split(": ", 1) for line in block.splitlines() if line and not line.startswith(":"))
-        if lines:
-            found.append((lines["event"], json.loads(lines["data"])))
-    return found
 
 
 class Agents:

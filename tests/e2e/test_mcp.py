@@ -26,14 +26,6 @@ def agent(service):
 
 
 @pytest.fixture
-def mcp(service):
-    client = RawMcp(service)
-    client.initialize()
-    yield client
-    client.delete()
-
-
-@pytest.fixture
 def modern(service):
     return ModernMcp(service)
 

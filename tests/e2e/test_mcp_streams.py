@@ -16,14 +16,6 @@ for i in range(4):
 SLEEP = "import time\nprint('begun', flush=True)\ntime.sleep({})"
 
 
-@pytest.fixture
-def mcp(service):
-    client = RawMcp(service)
-    client.initialize()
-    yield client
-    client.delete()
-
-
 def call_message(client, code, token="t-1", **arguments):
     meta = {} if token is None else {"_meta": {"progressToken": token}}
     return client.message("tools/call", {"name": "run_python", "arguments": {"code": code, **arguments}, **meta})

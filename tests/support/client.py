@@ -73,7 +73,38 @@ class Refused(AssertionError):
         self.response = response
 
 
-class Stream:
+def events_of(body):
+    """(name, data) of each event of a stream that has come whole."""
+    found = []
+    for block in body.decode().split("\n\n"):
+        lines = dict(line.split(": ", 1) for line in block.splitlines() if line and not line.startswith(":"))
+        if lines:
+            found.append((lines["event"], json.loads(lines["data"])))
+    return found
+
+
+class Streaming:
+    """A reply that is still coming: `connection` and `response` are the subclass's."""
+
+    def close(self):
+        """Shuts the connection down at once, whatever is still to come."""
+        sock = self.connection.sock or getattr(getattr(self.response.fp, "raw", None), "_sock", None)
+        if sock is not None:
+            try:
+                sock.shutdown(2)
+            except OSError:
+                pass
+        self.response.close()
+        self.connection.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Stream(Streaming):
     """Server-sent events of one run, as they come. Closing it early is what a client does that goes away."""
 
     def __init__(self, connection, response, started, leaks):
@@ -106,23 +137,6 @@ class Stream:
             if name == wanted:
                 return data, seconds
         raise AssertionError(f"the stream ended without {wanted!r}; seen: {[name for name, _, _ in self.seen]}")
-
-    def close(self):
-        """Shuts the connection down at once, whatever is still to come."""
-        sock = self.connection.sock or getattr(getattr(self.response.fp, "raw", None), "_sock", None)
-        if sock is not None:
-            try:
-                sock.shutdown(2)
-            except OSError:
-                pass
-        self.response.close()
-        self.connection.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
 
 class Leaks:

@@ -3,6 +3,8 @@ import itertools
 import json
 import time
 
+from support.client import Streaming
+
 BOTH = "application/json, text/event-stream"
 NEWEST_WITH_HANDSHAKE = "2025-11-25"
 NEWEST = "2026-07-28"
@@ -10,7 +12,7 @@ META = {"io.modelcontextprotocol/protocolVersion": NEWEST, "io.modelcontextproto
         "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"}}
 
 
-class Events:
+class Events(Streaming):
     """A stream of server-sent events, one [(id, message or None)] after the other, as they come."""
 
     def __init__(self, connection, response):
@@ -35,22 +37,6 @@ class Events:
 
     def messages(self):
         return [message for _, message in self if message]
-
-    def close(self):
-        sock = self.connection.sock or getattr(getattr(self.response.fp, "raw", None), "_sock", None)
-        if sock is not None:
-            try:
-                sock.shutdown(2)
-            except OSError:
-                pass
-        self.response.close()
-        self.connection.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
 
 class RawMcp:
