@@ -57,16 +57,15 @@ static const char examples[] = "  platformctl agents deploy my-agent --image doc
 struct deployment {
         struct cli *cli;
         struct sse_parser parser;
-        uint64_t length; /* of the archive */
         struct progress progress;
         json_t *done, *error;
 };
 
 /* ---- progress */
 
-static void on_sent(void *user, uint64_t sent) {
+static void on_sent(void *user, uint64_t sent, uint64_t total) {
         struct deployment *deployment = user;
-        progress_show(&deployment->progress, "sending the image", (double)sent, (double)deployment->length);
+        progress_show(&deployment->progress, "sending the image", (double)sent, (double)total);
 }
 
 /* ---- what the service answers */
@@ -226,10 +225,8 @@ static int upload(struct deployment *deployment, const struct deploy_options *op
                 return say_error(cli, EX_NOINPUT, "%s", e.message);
         if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
                 return say_error(cli, EX_NOINPUT, "%s is no file", options->image);
-        deployment->length = (uint64_t)st.st_size;
-        const struct http_upload body = {
-                .fd = fd, .length = deployment->length, .type = ARCHIVE_TYPE, .on_sent = on_sent};
-        struct http_call call = {.path = path, .upload = &body};
+        const struct http_upload body = {.fd = fd, .length = (uint64_t)st.st_size, .type = ARCHIVE_TYPE};
+        struct http_call call = {.path = path, .upload = &body, .on_sent = on_sent};
         return send_request(deployment, options, words[0], &call);
 }
 
@@ -251,7 +248,7 @@ static int run(struct cli *cli, const void *values, int argc, char **argv) {
         const struct deploy_options *options = values;
         CLEANUP(deployment_deinit) struct deployment deployment = {.cli = cli};
         (void)argc;
-        progress_init(&deployment.progress, cli);
+        progress_init(&deployment.progress, cli, options->json);
         if (!options->image)
                 return say_error(cli, EX_USAGE,
                                  "--image says where the image is; see 'platformctl agents deploy --help'");

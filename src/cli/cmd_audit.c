@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/paths.h"
+#include "cli/progress.h"
 #include "cli/resource.h"
 #include "cli/service.h"
 
@@ -67,14 +68,29 @@ static const struct option_row verify_rows[] = {
          "this line must be there, with this hash: the\nservice's own log says where the audit log has\ncome to"},
 };
 
-static int check_segment(struct cli *cli, struct audit_check *check, json_int_t first) {
+/* How much of the log has come. */
+struct look {
+        struct progress progress;
+        uint64_t before; /* in other files */
+};
+
+static void on_received(void *user, uint64_t received, uint64_t total) {
+        struct look *look = user;
+        (void)total;
+        progress_transfer(&look->progress, "fetching the audit log", (double)(look->before + received), 0);
+}
+
+static int check_segment(struct cli *cli, struct audit_check *check, struct look *look, json_int_t first) {
         CLEANUP(http_reply_deinit) struct http_reply reply = {0};
         struct err e = {0};
         char name[NAME_BYTES], path[NAME_BYTES];
         snprintf(path, sizeof(path), "/v1/audit/segments/%" JSON_INTEGER_FORMAT, first);
         snprintf(name, sizeof(name), "%020" JSON_INTEGER_FORMAT ".jsonl", first);
-        const struct http_call call = {.method = "GET", .path = path, .timeout_s = DOWNLOAD_S};
+        const struct http_call call = {
+                .method = "GET", .path = path, .timeout_s = DOWNLOAD_S, .on_received = on_received, .user = look};
         int r = http_client_call(cli->client, &call, &reply, &e);
+        if (r != 0 || reply.status != 200)
+                progress_end(&look->progress);
         if (r != 0)
                 return service_explain_call(cli, r, &e);
         if (reply.status != 200) {
@@ -83,13 +99,15 @@ static int check_segment(struct cli *cli, struct audit_check *check, json_int_t 
                 json_decref(answer);
                 return code;
         }
+        look->before += reply.body_length;
         audit_check_file(check, name, reply.body, reply.body_length);
         return 0;
 }
 
 /* The service said where its log has come to before it handed it out: that line must be in it. */
-static int check_service(struct cli *cli, struct audit_check *check) {
+static int check_service(struct cli *cli, struct audit_check *check, bool json) {
         json_t *answer = NULL, *segment;
+        struct look look = {0};
         size_t i;
         int code = service_get(cli, "/v1/audit/segments", &answer);
         const json_t *head = json_object_get(answer, "head");
@@ -97,10 +115,12 @@ static int check_service(struct cli *cli, struct audit_check *check) {
         *anchor = (struct audit_anchor){.who = "the service"};
         anchor->place.seq = (uint64_t)json_integer_value(json_object_get(head, "seq"));
         snprintf(anchor->place.hash, sizeof(anchor->place.hash), "%s", json_text(head, "hash"));
+        progress_init(&look.progress, cli, json);
         json_array_foreach(json_object_get(answer, "segments"), i, segment) {
                 if (code == 0)
-                        code = check_segment(cli, check, json_integer_value(json_object_get(segment, "first")));
+                        code = check_segment(cli, check, &look, json_integer_value(json_object_get(segment, "first")));
         }
+        progress_end(&look.progress);
         json_decref(answer);
         return code;
 }
@@ -151,7 +171,7 @@ static int verify(struct cli *cli, const void *values, int argc, char **argv) {
                                                 "service's log has them");
         int code = argc > 0 ? check_files(cli, &check, argc, argv) : service_open(cli);
         if (code == 0 && argc == 0)
-                code = check_service(cli, &check);
+                code = check_service(cli, &check, options->json);
         if (code != 0)
                 return code;
         audit_check_end(&check);

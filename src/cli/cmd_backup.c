@@ -73,7 +73,7 @@ static int write_to(struct cli *cli, const char *data_dir, const char *path, boo
         if (fd < 0)
                 return say_error(cli, EX_CANTCREAT, "cannot write %s: %s", partial, strerror(errno));
         struct look look = {.step = "saving"};
-        progress_init(&look.progress, cli);
+        progress_init(&look.progress, cli, false);
         int r = backup_write(data_dir, fd, &(struct backup_listener){show_count, &look}, &count, &e);
         progress_end(&look.progress);
         if (r == 0 && (fsync(fd) < 0 || rename(partial, path) < 0))
@@ -106,7 +106,7 @@ static int run_restore(struct cli *cli, const void *values, int argc, char **arg
         if (fd < 0)
                 return say_error(cli, EX_NOINPUT, "cannot open %s: %s", argv[0], strerror(errno));
         struct look look = {.step = "restoring"};
-        progress_init(&look.progress, cli);
+        progress_init(&look.progress, cli, false);
         int r = backup_restore(fd, data_dir, &(struct backup_listener){show_count, &look}, &count, &e);
         progress_end(&look.progress);
         if (r < 0)

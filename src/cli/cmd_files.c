@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/paths.h"
+#include "cli/progress.h"
 #include "cli/resource.h"
 #include "cli/service.h"
 #include "cli/utf8.h"
@@ -70,19 +71,27 @@ static int save(struct cli *cli, const struct resource_options *options, const s
         return EXIT_SUCCESS;
 }
 
+static void on_received(void *user, uint64_t received, uint64_t total) {
+        progress_transfer(user, "fetching the file", (double)received, (double)total);
+}
+
 static int get(struct cli *cli, const void *values, int argc, char **argv) {
         const struct resource_options *options = values;
         CLEANUP(http_reply_deinit) struct http_reply reply = {0};
         struct err e = {0};
         int code = EXIT_SUCCESS;
         CLEANUP_FREE char *path = resource_path(cli, "/v1/files/{0}", argv, &code);
-        const struct http_call call = {.method = "GET", .path = path, .timeout_s = DOWNLOAD_S};
+        struct progress progress;
+        const struct http_call call = {
+                .method = "GET", .path = path, .timeout_s = DOWNLOAD_S, .on_received = on_received, .user = &progress};
         (void)argc;
         if (path)
                 code = service_open(cli);
         if (code != 0)
                 return code;
+        progress_init(&progress, cli, false);
         int r = http_client_call(cli->client, &call, &reply, &e);
+        progress_end(&progress);
         if (r != 0)
                 return service_explain_call(cli, r, &e);
         if (reply.status != 200) {

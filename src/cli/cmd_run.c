@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "cli/run_request.h"
 #include "cli/run_show.h"
 #include "cli/service.h"
@@ -59,6 +60,7 @@ static const char examples[] = "  platformctl run -c 'print(6 * 7)'\n"
 /* A run whose events arrive. */
 struct live {
         struct cli *cli;
+        struct progress progress;
         struct sse_parser parser;
         bool printed[2]; /* something came on standard output, on standard error */
         int write_error;
@@ -71,6 +73,7 @@ static int print_piece(struct live *live, bool is_stderr, const json_t *data) {
         if (!json_is_string(text))
                 return 0;
         live->printed[is_stderr] = true;
+        progress_end(&live->progress);
         live->write_error = terminal_write(stream, json_string_value(text), json_string_length(text));
         return live->write_error;
 }
@@ -93,6 +96,11 @@ static int on_event(void *user, const char *name, const char *text, size_t lengt
 static int on_data(void *user, const char *bytes, size_t length) {
         struct live *live = user;
         return sse_feed(&live->parser, bytes, length);
+}
+
+static void on_sent(void *user, uint64_t sent, uint64_t total) {
+        struct live *live = user;
+        progress_transfer(&live->progress, "sending the files", (double)sent, (double)total);
 }
 
 static void live_deinit(struct live *live) {
@@ -160,10 +168,13 @@ static int send_request(struct cli *cli, const struct run_options *options, cons
                 .body_length = strlen(body),
                 .timeout_s = (options->timeout_s > 0 ? options->timeout_s : TIMEOUT_MAX_S) + TIMEOUT_SLACK_S,
                 .on_data = on_data,
+                .on_sent = on_sent,
                 .user = &live,
         };
         sse_init(&live.parser, EVENT_MAX, on_event, &live);
+        progress_init(&live.progress, cli, options->json);
         int r = http_client_call(cli->client, &call, &reply, &e);
+        progress_end(&live.progress);
         return r != 0 ? explain_failure(&live, r, &e) : conclude(&live, options, &reply);
 }
 

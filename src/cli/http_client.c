@@ -32,7 +32,7 @@ struct transfer {
         size_t size;
         bool stopped, too_large;
         struct curl_slist *headers; /* of this request */
-        uint64_t sent;
+        uint64_t sent, received;    /* that were told last */
 };
 
 static void curl_url_free(CURLU **url) {
@@ -221,10 +221,20 @@ static size_t on_upload(char *bytes, size_t one, size_t room, void *user) {
         while (got < 0 && errno == EINTR && !interrupt_caught());
         if (got < 0)
                 return CURL_READFUNC_ABORT;
-        transfer->sent += (uint64_t)got;
-        if (upload->on_sent)
-                upload->on_sent(transfer->call->user, transfer->sent);
         return (size_t)got;
+}
+
+/* libcurl's, which calls it whether or not anything has moved. Another result than 0 would end the transfer. */
+static int on_progress(void *user, curl_off_t to_receive, curl_off_t received, curl_off_t to_send, curl_off_t sent) {
+        struct transfer *transfer = user;
+        const struct http_call *call = transfer->call;
+        if (call->on_sent && (uint64_t)sent != transfer->sent)
+                call->on_sent(call->user, (uint64_t)sent, (uint64_t)to_send);
+        if (call->on_received && (uint64_t)received != transfer->received)
+                call->on_received(call->user, (uint64_t)received, (uint64_t)to_receive);
+        transfer->sent = (uint64_t)sent;
+        transfer->received = (uint64_t)received;
+        return 0;
 }
 
 static int add_own(struct transfer *transfer, const char *line) {
@@ -261,6 +271,13 @@ static bool configure_upload(struct transfer *transfer) {
                curl_easy_setopt(curl, CURLOPT_READDATA, transfer) == CURLE_OK;
 }
 
+static bool configure_progress(struct transfer *transfer) {
+        CURL *curl = transfer->client->curl;
+        return curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) == CURLE_OK &&
+               curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress) == CURLE_OK &&
+               curl_easy_setopt(curl, CURLOPT_XFERINFODATA, transfer) == CURLE_OK;
+}
+
 static int configure(struct transfer *transfer, const char *url) {
         const struct http_call *call = transfer->call;
         struct http_client *client = transfer->client;
@@ -278,6 +295,8 @@ static int configure(struct transfer *transfer, const char *url) {
                      curl_easy_setopt(curl, CURLOPT_POSTFIELDS, call->body) == CURLE_OK;
         if (ok && call->upload)
                 ok = configure_upload(transfer);
+        if (ok && (call->on_sent || call->on_received))
+                ok = configure_progress(transfer);
         return ok && curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call->method) == CURLE_OK ? 0 : -ENOMEM;
 }
 

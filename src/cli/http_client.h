@@ -34,8 +34,10 @@ struct http_upload {
         int fd; /* borrowed */
         uint64_t length;
         const char *type; /* Content-Type */
-        void (*on_sent)(void *user, uint64_t sent); /* with the `user` of the call; may be NULL */
 };
+
+/* So many bytes of a body have been moved. `total` is 0 where it is not known. */
+typedef void (*http_moved_fn)(void *user, uint64_t done, uint64_t total);
 
 struct http_call {
         const char *method, *path;
@@ -45,6 +47,7 @@ struct http_call {
         bool wants_events;    /* where the service answers with events only if it is asked to */
         double timeout_s;     /* for all of it */
         http_data_fn on_data; /* NULL: a stream is collected like any other body */
+        http_moved_fn on_sent, on_received; /* NULL: nobody looks on */
         void *user;
 };
 

@@ -10,25 +10,31 @@
 #include "cli/output.h"
 
 #define REDRAW_MS 100
+#define PATIENCE_MS 500 /* a transfer that is over sooner needs no line */
 
-void progress_init(struct progress *progress, struct cli *cli) {
-        *progress = (struct progress){.cli = cli, .on_terminal = cli->err.filter && isatty(fileno(cli->err.file))};
+static int64_t passed_ms(const struct timespec *since) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (int64_t)(now.tv_sec - since->tv_sec) * 1000 + (now.tv_nsec - since->tv_nsec) / 1000000;
+}
+
+void progress_init(struct progress *progress, struct cli *cli, bool quiet) {
+        *progress = (struct progress){.cli = cli, .quiet = quiet, .on_terminal = isatty(fileno(cli->err.file))};
+        clock_gettime(CLOCK_MONOTONIC, &progress->began);
 }
 
 static bool too_early(struct progress *progress) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        int64_t passed = (int64_t)(now.tv_sec - progress->drawn_at.tv_sec) * 1000 +
-                         (now.tv_nsec - progress->drawn_at.tv_nsec) / 1000000;
-        if (progress->drawn && passed < REDRAW_MS)
+        if (progress->drawn && passed_ms(&progress->drawn_at) < REDRAW_MS)
                 return true;
-        progress->drawn_at = now;
+        clock_gettime(CLOCK_MONOTONIC, &progress->drawn_at);
         return false;
 }
 
 void progress_show(struct progress *progress, const char *step, double done, double total) {
         bool is_new = strncmp(step, progress->step, sizeof(progress->step) - 1) != 0;
         char line[160];
+        if (progress->quiet)
+                return;
         if (!is_new && (!progress->on_terminal || too_early(progress)))
                 return;
         snprintf(progress->step, sizeof(progress->step), "%s", step);
@@ -49,8 +55,19 @@ void progress_show(struct progress *progress, const char *step, double done, dou
         progress->drawn = true;
 }
 
+void progress_transfer(struct progress *progress, const char *step, double done, double total) {
+        if (!progress->on_terminal || done <= 0)
+                return;
+        if (total > 0 && done >= total)
+                progress_end(progress);
+        else if (progress->drawn || passed_ms(&progress->began) >= PATIENCE_MS)
+                progress_show(progress, step, done, total);
+}
+
 void progress_end(struct progress *progress) {
-        if (progress->drawn)
+        if (progress->drawn) {
                 fputs("\r\033[K", progress->cli->err.file);
+                fflush(progress->cli->err.file);
+        }
         progress->drawn = false;
 }

@@ -44,10 +44,10 @@ class Cli:
             process.kill()
         return Result(process.returncode, stdout, stderr.decode())
 
-    def on_terminal(self, *words, timeout=30, **variables):
-        """Both streams lead to one terminal, as for a person; returns what appears on it."""
+    def on_terminal(self, *words, timeout=30, stdout=None, **variables):
+        """Both streams lead to one terminal, as for a person, or standard output to a file; returns what appears."""
         ours, theirs = pty.openpty()
-        process = self.start(*words, stdin=theirs, stdout=theirs, stderr=theirs, TERM="xterm", **variables)
+        process = self.start(*words, stdin=theirs, stdout=stdout or theirs, stderr=theirs, TERM="xterm", **variables)
         os.close(theirs)
         seen, deadline = b"", time.monotonic() + timeout
         try:

@@ -11,6 +11,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+MB = 1000 * 1000
 KEY = "sbx_the-key-of-the-tests"
 
 
@@ -54,6 +55,24 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(raw), raw))
         self.wfile.flush()
 
+    def read_body(self, length):
+        """As over a slow line, if the test wants that."""
+        pieces, fake = [], self.server.fake
+        while fake.seconds_per_mb and sum(map(len, pieces)) < length:
+            pieces.append(self.rfile.read(min(MB, length - sum(map(len, pieces)))))
+            time.sleep(fake.seconds_per_mb)
+        return b"".join(pieces) or self.rfile.read(length)
+
+    def answer_slowly(self, body, seconds, promised=None):
+        """In twenty pieces, which may be less than what was promised."""
+        self.send_response(200)
+        self.send_header("Content-Length", str(promised or len(body)))
+        self.end_headers()
+        for start in range(0, len(body), len(body) // 20):
+            self.wfile.write(body[start : start + len(body) // 20])
+            self.wfile.flush()
+            time.sleep(seconds / 20)
+
     def is_gone(self, seconds):
         """Waits until the client closes the connection."""
         readable, _, _ = select.select([self.connection], [], [], seconds)
@@ -67,7 +86,8 @@ class Handler(BaseHTTPRequestHandler):
         fake.requests.append((self.path, dict(self.headers), None))
         if fake.check_key and self.headers.get("Authorization") != f"Bearer {KEY}":
             return self.answer(401, error("unauthorized", "this key is not known"))
-        return self.answer(*fake.pages.get(self.path, (404, error("not_found", f"there is no {self.path}"))))
+        answer = fake.pages.get(self.path, (404, error("not_found", f"there is no {self.path}")))
+        return answer(self) if callable(answer) else self.answer(*answer)
 
     def change(self):
         """A request that a test has prepared an answer for; several answers are given one after the other. One that is a
@@ -90,7 +110,7 @@ class Handler(BaseHTTPRequestHandler):
         fake = self.server.fake
         if self.path != "/v1/execute":
             return self.change()
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = json.loads(self.read_body(int(self.headers["Content-Length"])))
         fake.requests.append((self.path, dict(self.headers), body))
         if fake.check_key and self.headers.get("Authorization") != f"Bearer {KEY}":
             return self.answer(401, error("unauthorized", "this key is not known"))
@@ -124,6 +144,7 @@ class FakeApi:
     def __init__(self):
         self.requests, self.pages, self.check_key = [], {}, True
         self.changes, self.changed = {}, []  # {(method, path): [(status, body), ...]}, [(method, path, body), ...]
+        self.seconds_per_mb = 0  # that a body of a run takes
         self.gone = threading.Event()  # a client went away before its answer was whole
         self.on_execute = lambda handler, body: handler.answer(500, error("internal", "the test gave no answer"))
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
