@@ -25,6 +25,22 @@ void audit_place_start(struct audit_place *place) {
         place->hash[AUDIT_HASH_DIGITS] = '\0';
 }
 
+void audit_place_print(const struct audit_place *place, char text[AUDIT_PLACE_BYTES]) {
+        snprintf(text, AUDIT_PLACE_BYTES, "%020" PRIu64 ":%s", place->seq, place->hash);
+}
+
+bool audit_place_parse(const char *text, struct audit_place *ret) {
+        size_t digits = strspn(text, "0123456789");
+        const char *hash = text + digits + 1;
+        errno = 0;
+        ret->seq = strtoull(text, NULL, 10);
+        if (digits == 0 || errno || ret->seq == 0 || text[digits] != ':' || strlen(hash) != AUDIT_HASH_DIGITS ||
+            strspn(hash, "0123456789abcdef") != AUDIT_HASH_DIGITS)
+                return false;
+        memcpy(ret->hash, hash, AUDIT_HASH_DIGITS + 1);
+        return true;
+}
+
 static bool hash_of(const char *bytes, size_t length, char text[AUDIT_HASH_DIGITS + 1]) {
         unsigned char hash[SHA256_DIGEST_LENGTH];
         if (!SHA256((const unsigned char *)bytes, length, hash))

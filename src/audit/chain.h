@@ -20,6 +20,8 @@
 
 #define AUDIT_HASH_DIGITS 64
 #define AUDIT_LINE_MAX 16384 /* without the line break */
+#define AUDIT_HEAD "head"    /* the file beside the log that says where it has come to */
+#define AUDIT_PLACE_BYTES 96 /* of a place as text */
 
 /* Where a chain has come to. */
 struct audit_place {
@@ -41,6 +43,10 @@ struct audit_line {
 };
 
 void audit_place_start(struct audit_place *place);
+/* "NUMBER:HASH", of one length whatever the number. */
+void audit_place_print(const struct audit_place *place, char text[AUDIT_PLACE_BYTES]);
+/* False: this is none. */
+bool audit_place_parse(const char *text, struct audit_place *ret);
 
 /*
  * Composes the line after `before`. `members` is a JSON object of one line with at least one member, which are put

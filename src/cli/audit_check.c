@@ -26,15 +26,8 @@ void audit_check_deinit(struct audit_check *check) {
 }
 
 bool audit_anchor_parse(const char *text, struct audit_anchor *ret) {
-        char *end;
-        errno = 0;
-        unsigned long long number = strtoull(text, &end, 10);
-        if (errno || *text < '1' || *text > '9' || *end != ':' || strlen(end + 1) != AUDIT_HASH_DIGITS ||
-            strspn(end + 1, "0123456789abcdef") != AUDIT_HASH_DIGITS)
-                return false;
-        *ret = (struct audit_anchor){.place = {.seq = number}, .who = "--anchor"};
-        memcpy(ret->place.hash, end + 1, AUDIT_HASH_DIGITS + 1);
-        return true;
+        *ret = (struct audit_anchor){.who = "--anchor"};
+        return audit_place_parse(text, &ret->place);
 }
 
 static void __attribute__((format(printf, 2, 3))) add_fault(struct audit_check *check, const char *format, ...) {
@@ -63,11 +56,28 @@ static void note_drop(struct audit_check *check, json_t *details) {
         audit_place_start(&check->before); /* explained */
 }
 
+/* The service has found that its log did not end where it had come to. */
+static void add_loss(struct audit_check *check, json_t *details) {
+        json_int_t through = json_integer_value(json_object_get(details, "through"));
+        uint64_t says = check->place.seq;
+        if ((uint64_t)through >= says)
+                add_fault(check,
+                          "lines %" PRIu64 " to %" JSON_INTEGER_FORMAT " were changed or removed while the service was "
+                          "stopped, or lost with the disk; what stands as line %" PRIu64 " now says so",
+                          says, through, says);
+        else
+                add_fault(check, "line %" PRIu64 " and what is before it were written anew while the service was "
+                                 "stopped; line %" PRIu64 " says so",
+                          says - 1, says);
+}
+
 static void look_into(struct audit_check *check, const char *line, size_t length) {
         json_t *parsed = json_loadb(line, length, 0, NULL), *details = json_object_get(parsed, "details");
         const char *action = json_string_value(json_object_get(parsed, "action"));
         if (action && strcmp(action, "audit.drop") == 0)
                 note_drop(check, details);
+        if (action && strcmp(action, "audit.lost") == 0)
+                add_loss(check, details);
         if (action && strcmp(action, "audit.repair") == 0)
                 json_array_append_new(check->notes,
                                       json_sprintf("line %" PRIu64 ": the service found %lld damaged bytes at the end "

@@ -27,6 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "audit/chain.h"
 #include "base/cleanup.h"
 #include "base/config.h"
 
@@ -120,6 +121,11 @@ static int pack_file(struct backup *backup, int folder_fd, const char *path, con
 }
 
 /* All files of a folder, if there is one; names that begin with a point are passed over. */
+/* The audit log goes on while it is copied: where it comes to later is not where the copy ends. */
+static bool is_left_out(const char *folder, const char *name) {
+        return strcmp(folder, "audit") == 0 && strcmp(name, AUDIT_HEAD) == 0;
+}
+
 static int pack_folder(struct backup *backup, int at_fd, const char *folder) {
         int fd = openat(at_fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         CLEANUP_CLOSEDIR DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -129,7 +135,7 @@ static int pack_folder(struct backup *backup, int at_fd, const char *folder) {
         if (!dir)
                 return errno == ENOENT ? 0 : fail(backup, -errno, "open", folder);
         while (r >= 0 && (entry = readdir(dir))) {
-                if (entry->d_name[0] == '.' || entry->d_type == DT_DIR)
+                if (entry->d_name[0] == '.' || entry->d_type == DT_DIR || is_left_out(folder, entry->d_name))
                         continue;
                 if ((size_t)snprintf(name, sizeof(name), "%s/%s", folder, entry->d_name) >= sizeof(name))
                         return fail(backup, -ENAMETOOLONG, "pack", entry->d_name);

@@ -2,7 +2,9 @@
  * platformctl audit: who did what, and whether that record is whole.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli/audit_check.h"
@@ -125,7 +127,25 @@ static int check_service(struct cli *cli, struct audit_check *check, bool json) 
         return code;
 }
 
+/* Beside the files of a service lies where its log had come to. Read before them, as they may grow meanwhile. */
+static void look_for_head(struct audit_check *check, const char *file) {
+        const char *slash = strrchr(file, '/');
+        CLEANUP_FREE char *path = NULL, *text = NULL;
+        struct audit_anchor *anchor = &check->anchors[1];
+        size_t length;
+        struct err e;
+        if (asprintf(&path, "%.*s" AUDIT_HEAD, slash ? (int)(slash + 1 - file) : 0, file) < 0)
+                path = NULL;
+        if (!path || access(path, F_OK) < 0 || paths_read(path, AUDIT_PLACE_BYTES, &text, &length, &e) < 0)
+                return;
+        text[strcspn(text, "\n")] = '\0';
+        *anchor = (struct audit_anchor){.who = "the file \"" AUDIT_HEAD "\" beside it"};
+        if (!audit_place_parse(text, &anchor->place))
+                anchor->place.seq = 0;
+}
+
 static int check_files(struct cli *cli, struct audit_check *check, int argc, char **argv) {
+        look_for_head(check, argv[argc - 1]);
         for (int i = 0; i < argc; i++) {
                 CLEANUP_FREE char *text = NULL;
                 size_t length;

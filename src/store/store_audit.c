@@ -30,7 +30,7 @@
 #define COPY_BYTES 65536
 
 void audit_init(struct store_audit *audit) {
-        *audit = (struct store_audit){.folder_fd = -1, .fd = -1, .segment_max = SEGMENT_MAX};
+        *audit = (struct store_audit){.folder_fd = -1, .fd = -1, .head_fd = -1, .segment_max = SEGMENT_MAX};
         audit_place_start(&audit->last);
 }
 
@@ -47,11 +47,39 @@ static int failed(const char *what, int r) {
 
 /* ---- synchronising */
 
-/* On the writer's thread. The copy stays open whatever happens to the file meanwhile. */
+/* What the writer's thread synchronises. The copies stay open whatever happens to the files meanwhile. */
+struct copy {
+        int fd, head_fd;
+        struct audit_place place;
+};
+
+static void copy_free(struct copy *copy) {
+        close_fd(&copy->fd);
+        close_fd(&copy->head_fd);
+        free(copy);
+}
+
+static struct copy *copy_new(const struct store_audit *audit) {
+        struct copy *copy = malloc(sizeof(*copy));
+        if (!copy)
+                return NULL;
+        *copy = (struct copy){.fd = fcntl(audit->fd, F_DUPFD_CLOEXEC, 0),
+                              .head_fd = fcntl(audit->head_fd, F_DUPFD_CLOEXEC, 0),
+                              .place = audit->last};
+        if (copy->fd >= 0 && copy->head_fd >= 0)
+                return copy;
+        copy_free(copy);
+        return NULL;
+}
+
 static int sync_copy(struct store *store, void *data) {
-        CLEANUP_CLOSE int fd = (int)(intptr_t)data;
+        struct copy *copy = data;
         (void)store;
-        return fdatasync(fd) < 0 ? failed("fdatasync", -errno) : 0;
+        int r = fdatasync(copy->fd) < 0 ? failed("fdatasync", -errno) : 0;
+        if (r == 0)
+                audit_head_write(copy->head_fd, &copy->place);
+        copy_free(copy);
+        return r;
 }
 
 static void on_synced(void *data, int result) {
@@ -59,25 +87,28 @@ static void on_synced(void *data, int result) {
         (void)result;
 }
 
-static void on_time(void *data) {
-        struct store *store = data;
-        struct store_audit *audit = &store->audit;
-        audit->timer = NULL;
-        int copy = fcntl(audit->fd, F_DUPFD_CLOEXEC, 0);
-        audit->unsynced = false;
-        if (copy >= 0 && writer_submit(store, sync_copy, (void *)(intptr_t)copy, 0, on_synced, NULL) == 0)
-                return;
-        if (copy >= 0)
-                close(copy);
-        if (fdatasync(audit->fd) < 0)
-                failed("fdatasync", -errno);
-}
-
 static int sync_now(struct store *store) {
         struct store_audit *audit = &store->audit;
         loop_remove(store->loop, &audit->timer);
         audit->unsynced = false;
-        return fdatasync(audit->fd) < 0 ? failed("fdatasync", -errno) : 0;
+        if (fdatasync(audit->fd) < 0)
+                return failed("fdatasync", -errno);
+        if (audit->last.seq > 0)
+                audit_head_write(audit->head_fd, &audit->last);
+        return 0;
+}
+
+static void on_time(void *data) {
+        struct store *store = data;
+        struct store_audit *audit = &store->audit;
+        audit->timer = NULL;
+        struct copy *copy = copy_new(audit);
+        audit->unsynced = false;
+        if (copy && writer_submit(store, sync_copy, copy, 0, on_synced, NULL) == 0)
+                return;
+        if (copy)
+                copy_free(copy);
+        sync_now(store);
 }
 
 static int sync_later(struct store *store) {
@@ -264,6 +295,25 @@ static int open_file(struct store_audit *audit, const struct store_audit_segment
         return r;
 }
 
+/* Whether it ends where it had come to. If not, a line says so for ever: somebody was at it, or the disk lost it. */
+static int compare_with_head(struct store *store) {
+        struct store_audit *audit = &store->audit;
+        CLEANUP_FREE char *members = NULL;
+        struct audit_place head;
+        int r = audit_head_open(audit->folder_fd, &audit->head_fd, &head);
+        bool is_there = head.seq < audit->last.seq ||
+                        (head.seq == audit->last.seq && strcmp(head.hash, audit->last.hash) == 0);
+        if (r < 0 || is_there)
+                return r;
+        log_error("lines of the audit log that were on the disk are gone, or were changed", "last",
+                  log_num((long long)audit->last.seq), "expected", log_num((long long)head.seq), "hash", head.hash);
+        if (asprintf(&members, "{\"action\":\"audit.lost\",\"details\":{\"through\":%" PRIu64 ",\"hash\":\"%s\"}}",
+                     head.seq, head.hash) < 0)
+                return -ENOMEM;
+        r = write_line(store, members);
+        return r == 0 ? sync_now(store) : r;
+}
+
 /* The newest file with a line in it is gone on with; one without any was about to be begun. */
 static int open_newest(struct store *store) {
         CLEANUP_FREE struct store_audit_segment *segments = NULL;
@@ -284,6 +334,8 @@ static int open_newest(struct store *store) {
                 audit->first = 0;
                 r = begin_file(audit, 1);
         }
+        if (r == 0)
+                r = compare_with_head(store);
         if (r < 0 || all_damaged == 0)
                 return r;
         if (asprintf(&members, "{\"action\":\"audit.repair\",\"details\":{\"bytes\":%" PRIu64 ",\"file\":\"%s\"}}",
@@ -320,5 +372,6 @@ void audit_close(struct store *store) {
                         anchor(audit);
         }
         close_fd(&audit->fd);
+        close_fd(&audit->head_fd);
         close_fd(&audit->folder_fd);
 }

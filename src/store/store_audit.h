@@ -11,6 +11,7 @@ struct loop_source;
 
 struct store_audit {
         int folder_fd, fd;
+        int head_fd; /* the file that says how much of the log is on the disk */
         uint64_t first;         /* of the oldest file */
         uint64_t segment_bytes; /* of the newest, which is written to */
         uint64_t segment_max, total_max;
@@ -33,5 +34,9 @@ int audit_list(int folder_fd, struct store_audit_segment **ret, size_t *count);
  * its end. A file without one: *good is 0. 0 or a negative errno.
  */
 int audit_find_end(int fd, uint64_t bytes, struct audit_place *last, uint64_t *good);
+/* Opens the file "head"; *ret is what it says, number 0 if nothing. 0 or a negative errno. */
+int audit_head_open(int folder_fd, int *fd, struct audit_place *ret);
+/* To be called once all lines up to that place are on the disk: then it never promises more than there is. */
+void audit_head_write(int fd, const struct audit_place *place);
 /* What the first line of a file says was before it. 0 or a negative errno. */
 int audit_read_before(int folder_fd, uint64_t first, struct audit_place *ret);

@@ -97,6 +97,34 @@ int audit_find_end(int fd, uint64_t bytes, struct audit_place *last, uint64_t *g
         return 0;
 }
 
+/* ---- how far it has come */
+
+int audit_head_open(int folder_fd, int *ret, struct audit_place *place) {
+        char text[AUDIT_PLACE_BYTES] = "";
+        CLEANUP_CLOSE int fd = openat(folder_fd, AUDIT_HEAD, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        audit_place_start(place);
+        if (fd < 0 || pread(fd, text, sizeof(text) - 1, 0) < 0)
+                return -errno;
+        text[strcspn(text, "\n")] = '\0';
+        if (text[0] && !audit_place_parse(text, place)) {
+                audit_place_start(place);
+                log_warning("what says where the audit log had come to was damaged, and is passed over");
+        }
+        *ret = take_fd(&fd);
+        return 0;
+}
+
+void audit_head_write(int fd, const struct audit_place *place) {
+        char text[AUDIT_PLACE_BYTES];
+        audit_place_print(place, text);
+        size_t length = strlen(text);
+        text[length] = '\n'; /* in place of the NUL */
+        if (pwrite(fd, text, length + 1, 0) != (ssize_t)length + 1)
+                log_warning("cannot note where the audit log has come to", "error", log_errno(-errno));
+}
+
+/* ---- the beginning of one */
+
 int audit_read_before(int folder_fd, uint64_t first, struct audit_place *ret) {
         char name[AUDIT_NAME_BYTES], text[AUDIT_LINE_MAX + 1];
         struct audit_line line;

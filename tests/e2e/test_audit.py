@@ -1,7 +1,9 @@
 """The audit log: who did what, that nothing else is in it, and that changed, removed or moved lines are found."""
 import hashlib
 import json
+import os
 import re
+import shutil
 
 import pytest
 
@@ -205,6 +207,45 @@ def test_a_log_that_was_cut_is_found_by_what_was_noted_before(log):
     assert verify(log).code == 1
     assert verify(log, "--anchor", "20:xyz").code == 64
     assert verify("/nonexistent").code == 66
+
+
+def folder_of(side):
+    """Where the harness has its log: a folder that it holds open."""
+    opened = f"/proc/{side.process.pid}/fd"
+    return next(target for name in os.listdir(opened) if (target := os.readlink(f"{opened}/{name}")).endswith("/audit"))
+
+
+def test_lines_that_were_cut_off_are_found_where_the_log_lies(side, log, tmp_path):
+    """Beside its files stands where it had come to, when they were last put on the disk."""
+    copy = shutil.copytree(folder_of(side), tmp_path / "audit")
+    (path,) = copy.glob("*.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 20 and verify(path).code == 0
+    path.write_bytes(b"".join(lines[:-1]))
+    result = verify(path)
+    assert result.code == 1
+    assert 'line 20, which must be there as the file "head" beside it says, is missing' in result.stderr
+    (copy / "head").write_text("nonsense\n")
+    assert verify(path).code == 0, "a note that makes no sense says nothing"
+
+
+def next_line(before, **members):
+    last = json.loads(before)
+    line = {"seq": last["seq"] + 1, "prev": last["hash"], "time": "-", **members}
+    head = json.dumps(line, separators=(",", ":"))[:-1]
+    return f'{head},"hash":"{hashlib.sha256(head.encode()).hexdigest()}"}}\n'.encode()
+
+
+@pytest.mark.parametrize("through, words", [
+    (20, "lines 19 to 20 were changed or removed while the service was stopped"),
+    (18, "line 18 and what is before it were written anew while the service was stopped")])
+def test_what_the_service_has_missed_at_its_start_is_a_fault_for_ever(log, through, words):
+    lines = log.read_bytes().splitlines(keepends=True)[:18]
+    lines.append(next_line(lines[-1], action="audit.lost", details={"through": through, "hash": ZEROS}))
+    lines.append(next_line(lines[-1], action="key.create"))
+    log.write_bytes(b"".join(lines))
+    result = verify(log)
+    assert result.code == 1 and words in result.stderr and result.stderr.count("\n") == 1, result
 
 
 def test_the_list_for_people(side):

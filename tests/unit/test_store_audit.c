@@ -125,8 +125,92 @@ static void a_changed_last_line_is_not_gone_on_with(void **state) {
         assert_int_equal(pwrite(fd, "1", 1, status.st_size - 6), 1);
         close(fd);
         store_fixture_open(f);
+        assert_int_equal(last(f), 3);
+        assert_non_null(strstr(read_range(f, 2, 2).text, "\"audit.lost\",\"details\":{\"through\":2,"));
+        assert_non_null(strstr(read_range(f, 1, 3).text, "audit.repair"));
+}
+
+/* What the file "head" says; 0: nothing. */
+static uint64_t noted(const struct store_fixture *f) {
+        char path[160], text[AUDIT_PLACE_BYTES] = "";
+        struct audit_place place = {.seq = 0};
+        snprintf(path, sizeof(path), "%s/audit/head", f->folder);
+        int fd = open(path, O_RDONLY);
+        assert_true(read(fd, text, sizeof(text) - 1) >= 0);
+        close(fd);
+        text[strcspn(text, "\n")] = '\0';
+        return audit_place_parse(text, &place) ? place.seq : 0;
+}
+
+static void what_is_on_the_disk_is_noted_and_nothing_more(void **state) {
+        struct store_fixture *f = *state;
+        add(f, "{\"action\":\"a\"}");
+        assert_int_equal(noted(f), 0);
+        assert_int_equal(store_audit_add(f->store, "{\"action\":\"b\"}", true), 0);
+        assert_int_equal(noted(f), 2);
+        add(f, "{\"action\":\"c\"}");
+        assert_int_equal(noted(f), 2);
+        store_fixture_reopen(f);
+        assert_int_equal(noted(f), 3);
+        assert_int_equal(last(f), 3);
+}
+
+/* Keeps `length` bytes of the log, while nobody has it open. */
+static void cut(struct store_fixture *f, off_t length) {
+        char path[160];
+        store_fixture_close(f);
+        path_of(f, 1, path);
+        assert_int_equal(truncate(path, length), 0);
+        store_fixture_open(f);
+}
+
+static void lines_that_were_cut_off_at_the_end_are_missed(void **state) {
+        struct store_fixture *f = *state;
+        char path[160];
+        struct stat status;
+        path_of(f, 1, path);
+        add(f, "{\"action\":\"a\"}");
+        assert_int_equal(stat(path, &status), 0);
+        add(f, "{\"action\":\"b\"}");
+        add(f, "{\"action\":\"c\"}");
+        cut(f, status.st_size);
         assert_int_equal(last(f), 2);
-        assert_non_null(strstr(read_range(f, 1, 2).text, "audit.repair"));
+        assert_non_null(strstr(read_range(f, 1, 2).text, "\"audit.lost\",\"details\":{\"through\":3,"));
+        cut(f, 0); /* and all of them */
+        assert_int_equal(last(f), 1);
+        assert_non_null(strstr(read_range(f, 1, 1).text, "\"audit.lost\",\"details\":{\"through\":2,"));
+        store_fixture_reopen(f); /* it is told once */
+        assert_int_equal(last(f), 1);
+}
+
+static void a_log_that_was_written_anew_is_noticed(void **state) {
+        struct store_fixture *f = *state;
+        char path[160], *line;
+        struct audit_place start, place;
+        add(f, "{\"action\":\"a\"}");
+        store_fixture_close(f);
+        audit_place_start(&start);
+        assert_int_equal(audit_line_write(&start, "2026-01-31T09:30:00.000Z", "{\"action\":\"b\"}", &place, &line), 0);
+        path_of(f, 1, path);
+        FILE *file = fopen(path, "w");
+        fprintf(file, "%s\n", line);
+        fclose(file);
+        free(line);
+        store_fixture_open(f);
+        assert_non_null(strstr(read_range(f, 1, 2).text, "\"audit.lost\",\"details\":{\"through\":1,"));
+}
+
+static void without_a_note_or_with_one_that_makes_no_sense_it_goes_on(void **state) {
+        struct store_fixture *f = *state;
+        char path[160];
+        snprintf(path, sizeof(path), "%s/audit/head", f->folder);
+        for (int i = 0; i < 2; i++) {
+                add(f, "{\"action\":\"a\"}");
+                store_fixture_close(f);
+                assert_int_equal(i == 0 ? unlink(path) : truncate(path, 50), 0);
+                store_fixture_open(f);
+                assert_int_equal(last(f), i + 1);
+        }
 }
 
 static void a_file_that_was_just_begun_is_begun_again(void **state) {
@@ -281,6 +365,13 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(what_is_no_object_is_refused, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(half_a_line_is_set_aside, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(a_changed_last_line_is_not_gone_on_with, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(what_is_on_the_disk_is_noted_and_nothing_more, store_set_up,
+                                                store_tear_down),
+                cmocka_unit_test_setup_teardown(lines_that_were_cut_off_at_the_end_are_missed, store_set_up,
+                                                store_tear_down),
+                cmocka_unit_test_setup_teardown(a_log_that_was_written_anew_is_noticed, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(without_a_note_or_with_one_that_makes_no_sense_it_goes_on, store_set_up,
+                                                store_tear_down),
                 cmocka_unit_test_setup_teardown(a_file_that_was_just_begun_is_begun_again, store_set_up,
                                                 store_tear_down),
                 cmocka_unit_test_setup_teardown(old_files_go_and_a_line_says_so, store_set_up, store_tear_down),
