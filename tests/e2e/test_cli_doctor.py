@@ -1,4 +1,5 @@
 """platformctl doctor: the checks of the host, and what it says of the service."""
+import json
 import os
 import re
 
@@ -46,6 +47,20 @@ def test_an_image_that_is_not_there():
     assert verdicts(result)["image"] == "MISSING"
     assert re.search(r"^MISSING +image: .*\n +\S", result.stdout.decode(), re.M), "what to do about it is not said"
     assert "This host is not fit for the service" in result.stdout.decode()
+
+
+def test_json():
+    """For programs the same as for people, and one document whatever was found."""
+    result = Cli("http://127.0.0.1:9", KEY)("doctor", "--json", timeout=120, SANDBOX_IMAGE="/nowhere/image.erofs")
+    found = json.loads(result.stdout)
+    assert result.code == 1 and found["fit"] is False
+    states = {check["name"]: check["state"] for check in found["checks"]}
+    assert states["image"] == "missing" and states["settings"] == "ok" and states["service"] == "ok"
+    assert set(states) == set(verdicts(doctor(SANDBOX_IMAGE="/nowhere/image.erofs")))
+    (image,) = (check for check in found["checks"] if check["name"] == "image")
+    assert image["message"] and image["advice"] and set(image) == {"name", "state", "message", "advice"}
+    wrong = json.loads(Cli()("doctor", "--json", SANDBOX_WARM_POL="3").stdout)
+    assert wrong["fit"] is False and [check["state"] for check in wrong["checks"]] == ["missing"]
 
 
 def test_settings_that_are_wrong():
