@@ -143,8 +143,11 @@ static void keep(struct call *call) {
 static void note_end(const struct call *call, const struct run *run) {
         struct metrics *metrics = call->api->metrics;
         const char *outcome = outcome_name(call->facts.outcome.outcome);
+        const char *limit = outcome_limit(call->facts.outcome.outcome);
         char trace[TRACE_ID_BYTES];
         metrics_add(metrics, METRIC_CALLS, 1, outcome);
+        if (limit)
+                metrics_add(metrics, METRIC_LIMIT_KILLS, 1, limit);
         if (run->started_ns > 0)
                 metrics_observe_ns(metrics, METRIC_CALL_START_SECONDS, run->started_ns - run->making_ns);
         if (run->claimed_ns > 0)

@@ -86,8 +86,10 @@ static void note_activity(const struct execution *execution, const struct run *r
 static void note_end(const struct execution *execution, const struct run *run) {
         char trace[TRACE_ID_BYTES];
         struct metrics *metrics = execution->api->metrics;
-        const char *outcome = outcome_name(run->outcome.outcome);
+        const char *outcome = outcome_name(run->outcome.outcome), *limit = outcome_limit(run->outcome.outcome);
         metrics_add(metrics, METRIC_RUNS, 1, outcome);
+        if (limit)
+                metrics_add(metrics, METRIC_LIMIT_KILLS, 1, limit);
         if (run->started_ns > 0)
                 metrics_observe_ns(metrics, METRIC_START_SECONDS, run->started_ns - run->claimed_ns);
         if (run->claimed_ns > 0)

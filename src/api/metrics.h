@@ -28,6 +28,7 @@ enum metric {
         METRIC_CALL_START_SECONDS,  /* histogram: turn to first instruction, the sandbox's making included */
         METRIC_CALL_SECONDS,        /* histogram: claim to end */
         METRIC_CALL_CONNECTIONS,    /* counter: decision */
+        METRIC_LIMIT_KILLS,         /* counter: limit = time, memory, output; of runs and calls */
         METRIC_IDEMPOTENCY,         /* counter: result = repeated, conflict, unknown, not_kept, full */
         METRIC_IMPORTS,             /* counter: outcome = ok, error */
         METRIC_IMAGES,              /* gauge */
@@ -38,14 +39,14 @@ enum metric {
         METRIC_SANDBOXES_CREATED,   /* counter */
         METRIC_SPAWNER_ERRORS,      /* counter: step */
         METRIC_TEMPLATE_GENERATION, /* gauge */
-        METRIC_TEMPLATE_SERVING,
-        METRIC_SESSIONS,
-        METRIC_SESSIONS_MAX,    /* gauge: 1 or 0 */
-        METRIC_INFO,            /* gauge: version; always 1 */
-        METRIC_KEPT_BYTES,      /* gauge */
-        METRIC_KEPT_FILES,      /* gauge */
-        METRIC_AUDIT_LINES,     /* counter */
-        METRIC_AUDIT_FAILURES,  /* counter */
+        METRIC_TEMPLATE_SERVING,    /* gauge: 1 or 0 */
+        METRIC_SESSIONS,            /* gauge */
+        METRIC_SESSIONS_MAX,        /* gauge */
+        METRIC_INFO,                /* gauge: version; always 1 */
+        METRIC_KEPT_BYTES,          /* gauge */
+        METRIC_KEPT_FILES,          /* gauge */
+        METRIC_AUDIT_LINES,         /* counter */
+        METRIC_AUDIT_FAILURES,      /* counter */
         METRICS
 };
 

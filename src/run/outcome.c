@@ -43,3 +43,12 @@ const char *outcome_name(enum outcome outcome) {
         };
         return outcome < OUTCOMES ? names[outcome] : "internal";
 }
+
+const char *outcome_limit(enum outcome outcome) {
+        static const char *const limits[OUTCOMES] = {
+                [OUTCOME_TIMEOUT] = "time",
+                [OUTCOME_OUT_OF_MEMORY] = "memory",
+                [OUTCOME_OUTPUT_LIMIT] = "output",
+        };
+        return outcome < OUTCOMES ? limits[outcome] : NULL;
+}

@@ -27,3 +27,5 @@ struct outcome_of_run {
 
 struct outcome_of_run outcome_from(enum spawn_end reason, int wait_status, bool started);
 const char *outcome_name(enum outcome outcome);
+/* The limit that ended it: "time", "memory" or "output"; NULL if none did. */
+const char *outcome_limit(enum outcome outcome);
