@@ -1,13 +1,17 @@
 """platformctl completion: what bash, zsh and fish offer when Tab is pressed."""
 import os
 import pty
+import re
 import select
 import subprocess
 import time
 
 import pytest
 
+from docs import pages
 from support.cli import PLATFORMCTL, Cli
+
+from e2e.test_cli_commands import EVERY, listed
 
 AGENTS = ["create", "list", "show", "delete", "deploy", "env", "help"]
 CASES = [
@@ -37,9 +41,18 @@ def test_what_is_offered(words, offered):
     assert [name for name, _ in lines] == offered and all(text for _, text in lines)
 
 
-def test_all_options_are_offered():
-    names = [line.split("\t")[0] for line in Cli()("__complete", "--", "run", "-").stdout.decode().splitlines()]
-    assert {"--code", "--file", "--out", "--conversation", "--url", "--key", "--help"} <= set(names)
+def offered_after(*words):
+    return {line.split("\t")[0] for line in Cli()("__complete", "--", *words).stdout.decode().splitlines()}
+
+
+@pytest.mark.parametrize("command", ["", *EVERY])
+def test_all_commands_and_options_are_offered(command):
+    """As the help has them, on each level."""
+    words = command.split()
+    text = Cli()("help", *words).stdout.decode()
+    options = set(re.findall(r"^ {2,6}(?:-\w, )?(--[a-z-]+)", text, re.M))
+    assert {"--url", "--key", "--project", "--help"} <= options and offered_after(*words, "--") >= options
+    assert offered_after(*words, "") >= set(listed(text))
 
 
 @pytest.mark.parametrize("words, offered", CASES)
@@ -69,6 +82,19 @@ def test_fish_offers_files_where_one_belongs(environment, tmp_path):
     done = subprocess.run(["fish", "--no-config", "-c", script], env=environment, cwd=tmp_path, capture_output=True,
                           text=True, timeout=20)
     assert done.stdout.split() == ["data.csv"]
+
+
+def test_the_documented_ways_to_have_it(environment):
+    """The lines of docs/platformctl.md, each in its shell, which then knows what to offer."""
+    bash, zsh, fish = pages.shown("docs/platformctl.md", ". <(platformctl").text.splitlines()
+    (pages.Path(environment["HOME"]) / ".config/fish/completions").mkdir(parents=True)
+    for shell, script, known in (
+            (["bash"], f"{bash}\ncomplete -p platformctl", "_platformctl"),
+            (["zsh", "-f"], f"autoload -Uz compinit; compinit -u -D\n{zsh}\necho $_comps[platformctl]", "_platformctl"),
+            (["fish", "--no-config"],
+             f"{fish}\nsource ~/.config/fish/completions/*; complete -C 'platformctl agen'", "agents")):
+        done = subprocess.run([*shell, "-c", script], env=environment, capture_output=True, text=True, timeout=20)
+        assert known in done.stdout and done.stderr == "", done
 
 
 class Zsh:

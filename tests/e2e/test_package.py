@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from e2e.test_cli_commands import EVERY
+from support.cli import Cli
 from support.service import PROGRAM, Service
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -77,6 +79,20 @@ def test_the_users_that_it_makes(unpacked, tmp_path):
     assert re.search(r"^code-sandbox:x:\d+:\d+:Code Sandbox:", (tmp_path / "etc/passwd").read_text(), re.M)
     made = run("systemd-tmpfiles", "--create", f"--root={tmp_path}", "code-sandbox.conf")
     assert made.returncode == 0 and (tmp_path / "var/lib/code-sandbox").is_dir(), made.stderr
+
+
+def test_every_command_has_its_manual_page(unpacked):
+    """With its usage and all its options; those below a group stand in the group's page."""
+    folder = unpacked / "usr/share/man/man1"
+    for command in EVERY:
+        page = gzip.decompress((folder / f"platformctl-{command.split()[0]}.1.gz").read_bytes()).decode()
+        page = page.replace("\\(ga", "`").replace("\\e", "\\")
+        help_text = Cli()("help", *command.split()).stdout.decode()
+        assert help_text.partition("\n")[0].removeprefix("Usage: ") in page, command
+        for option in re.findall(r"^ {2,6}(?:-\w, )?--.*$", help_text.partition("\nOptions of every")[0], re.M):
+            assert option in page, (command, option)
+    top = gzip.decompress((folder / "platformctl.1.gz").read_bytes()).decode()
+    assert all(f"platformctl-{command} 1" in top for command in EVERY if " " not in command)
 
 
 def test_the_manual_pages_are_good(unpacked, tmp_path):
