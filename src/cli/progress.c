@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,7 +20,9 @@ static int64_t passed_ms(const struct timespec *since) {
 }
 
 void progress_init(struct progress *progress, struct cli *cli, bool quiet) {
-        *progress = (struct progress){.cli = cli, .quiet = quiet, .on_terminal = isatty(fileno(cli->err.file))};
+        const char *terminal = getenv("TERM");
+        bool can_rewrite = isatty(fileno(cli->err.file)) && !(terminal && strcmp(terminal, "dumb") == 0);
+        *progress = (struct progress){.cli = cli, .quiet = quiet, .on_terminal = can_rewrite};
         clock_gettime(CLOCK_MONOTONIC, &progress->began);
 }
 

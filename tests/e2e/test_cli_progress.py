@@ -65,6 +65,10 @@ def test_who_is_not_at_a_terminal_sees_none(slow, cli, big, tmp_path):
     assert result.stderr == f"platformctl: saved {tmp_path}/saved (20.0 MB)\n"
 
 
+def test_a_terminal_that_cannot_rewrite_a_line_shows_none(slow, cli, big):
+    assert cli.on_terminal("run", "--file", big, "-c", "x", TERM="dumb").stdout == b"output\n"
+
+
 def test_who_wants_json_sees_none(slow, cli, big):
     seen = cli.on_terminal("run", "--json", "--file", big, "-c", "x")
     assert seen.code == 0 and json.loads(seen.stdout)["stdout"] == "output\n"

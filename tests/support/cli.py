@@ -47,7 +47,8 @@ class Cli:
     def on_terminal(self, *words, timeout=30, stdout=None, **variables):
         """Both streams lead to one terminal, as for a person, or standard output to a file; returns what appears."""
         ours, theirs = pty.openpty()
-        process = self.start(*words, stdin=theirs, stdout=stdout or theirs, stderr=theirs, TERM="xterm", **variables)
+        process = self.start(*words, stdin=theirs, stdout=stdout or theirs, stderr=theirs,
+                             **{"TERM": "xterm", **variables})
         os.close(theirs)
         seen, deadline = b"", time.monotonic() + timeout
         try:
