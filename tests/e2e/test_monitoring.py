@@ -71,6 +71,20 @@ def test_kept_bytes_are_counted(http_side):
     assert after[0] - before[0] >= 5000 and after[1] - before[1] == 1
 
 
+def test_what_a_limit_has_ended_is_counted(service):
+    def killed():
+        page = service.get("/metrics", key=None).body.decode()
+        found = re.findall(r'^sandbox_limit_kills_total{limit="(\w+)"} (\d+)$', page, re.M)
+        return {limit: int(number) for limit, number in found}
+
+    before = killed()
+    for code, seconds, outcome in (("while True: pass", 0.3, "timeout"), ("x = b'x' * 900000000", 20, "out_of_memory"),
+                                   ("import os\nwhile True: os.write(1, bytes(1 << 16))", 20, "output_limit"),
+                                   ("1 / 0", 20, "error")):
+        assert service.execute(code, timeout_s=seconds).outcome == outcome
+    assert killed() == {limit: before.get(limit, 0) + 1 for limit in ("time", "memory", "output")}
+
+
 @pytest.fixture
 def prometheus(service, tmp_path):
     """A real one, on the loopback interface of the tests' own network namespace."""
