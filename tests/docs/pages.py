@@ -68,6 +68,13 @@ def all_pages():
     return [Page(path) for path in found + [REPOSITORY / "seccomp" / "README.md"]]
 
 
+def shown(page, beginning):
+    """The block of a page that begins like this, for tests that do as the page says."""
+    found = [block for block in Page(REPOSITORY / page).blocks if block.text.startswith(beginning)]
+    assert len(found) == 1, f"{page} has {len(found)} blocks that begin with {beginning!r}"
+    return found[0]
+
+
 def slug(heading):
     """The anchor that a heading gets: GitHub's rule."""
     kept = re.sub(r"[^\w\- ]", "", heading.strip().lower())
@@ -112,7 +119,8 @@ def error_kinds():
 
 
 def outcomes():
-    return set(re.findall(r'\[OUTCOME_\w+\]\s*=\s*"(\w+)"', read("src/run/outcome.c")))
+    names = read("src/run/outcome.c").split("outcome_name(", 1)[1].split("};", 1)[0]
+    return set(re.findall(r'\[OUTCOME_\w+\]\s*=\s*"(\w+)"', names))
 
 
 def skip_reasons():

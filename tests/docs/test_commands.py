@@ -9,14 +9,37 @@ import pytest
 
 from docs import pages
 from docs.pages import Page
-from support import typescript_client
+from support import agent_images, typescript_client
+from support.host import wait_until
 from support.service import PROGRAM
 
 PAGES = [page for page in pages.all_pages() if any("run" in block.marks for block in page.blocks)]
 SNIPPETS = [block for page in pages.all_pages() for block in page.blocks
             if block.language == "python" and "run" not in block.marks]
-ADDRESS = "http://127.0.0.1:8080"
+ADDRESSES = ("http://127.0.0.1:8080", "https://sandbox.example.org")
 PROGRAMS = {"python": "python3 -B -", "js": f"'{typescript_client.NODE}' --input-type=module -"}
+
+# What a reader has already: the name of each file that a page uses and does not make, and what is in it.
+ANALYSIS = """import matplotlib.pyplot as plt, pandas as pd
+data = pd.read_csv("data.csv")
+data.plot.bar(x="city", y="amount")
+plt.savefig("amounts.png")
+"""
+TOOLS = """from code_sandbox import tool
+
+@tool
+def find_order(number: str) -> str:
+    \"""Looks an order up by its number.\"""
+    return f"order {number}: on its way"
+
+@tool
+def total(prices: list[float]) -> float:
+    \"""Adds prices up.\"""
+    return sum(prices)
+"""
+TEXTS = {"analysis.py": lambda service: ANALYSIS, "data.csv": lambda service: "city,amount\nOslo,4\nRome,8\n",
+         "key.txt": lambda service: service.key + "\n"}
+ARCHIVES = ("shop.tar", "my-agent.tar")  # as `docker save` writes them
 
 # What differs from run to run: of the same kind is enough.
 VARYING = {"run_id", "sandbox_id", "file_id", "id", "key", "created_at", "updated_at", "active_at", "expires_at"}
@@ -76,6 +99,22 @@ def checkout_like(folder, service):
     return folder
 
 
+def give(page, folder, service):
+    """Puts there what a reader has already, and programs into the returned folder that are in a reader's PATH."""
+    programs = folder.parent / "bin"
+    programs.mkdir()
+    (programs / "platformctl").symlink_to(PROGRAM.parent / "platformctl")
+    (programs / "sudo").write_text('#!/bin/sh\nexec "$@"\n')  # who runs the tests is root
+    (programs / "sudo").chmod(0o755)
+    for name, text in TEXTS.items():
+        if name in page.text:
+            (folder / name).write_text(text(service))
+    for name in ARCHIVES:
+        if name in page.text:
+            agent_images.agent({"/app/shop.py": TOOLS}).write_docker_archive(folder / name)
+    return programs
+
+
 def script_of(page, outputs):
     """All runnable blocks in one shell, as a reader would type them; what each prints goes to a file of its own."""
     lines = ["set -euo pipefail"]
@@ -96,10 +135,14 @@ def try_page(page, service, folder):
     outputs.mkdir()
     work = folder / "checkout"
     work.mkdir()
-    script = script_of(page, outputs).replace(ADDRESS, service.url)
+    script = script_of(page, outputs)
+    for address in ADDRESSES:
+        script = script.replace(address, service.url)
+    programs = give(page, checkout_like(work, service), service)
     environment = {**service.environment, "HOME": str(folder), "SANDBOX_URL": service.url, "SANDBOX_KEY": service.key,
-                   "SANDBOX_DATA_DIR": str(work / "build" / "data"), "PYTHONPATH": "python"}
-    done = subprocess.run(["bash", "-c", script], cwd=checkout_like(work, service), env=environment, timeout=120,
+                   "SANDBOX_DATA_DIR": str(work / "build" / "data"), "PYTHONPATH": "python",
+                   "PATH": f"{programs}:{service.environment['PATH']}"}
+    done = subprocess.run(["bash", "-c", script], cwd=work, env=environment, timeout=120,
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     complaints = []
     for block in page.blocks:
@@ -118,8 +161,27 @@ def try_page(page, service, folder):
     return complaints
 
 
+@pytest.fixture
+def tidy(service):
+    """What a page leaves behind would be in the way of other tests, which count sessions and mounts."""
+    def names(path, of, name):
+        return {entry[name] for entry in service.get(f"{path}?limit=200").json[of]}
+
+    def there():
+        return {"/v1/agents/{}": names("/v1/agents", "agents", "name"),
+                "/v1/conversations/{}": names("/v1/conversations", "conversations", "conversation_id")}
+
+    before = there()
+    yield
+    for path, found in there().items():
+        for name in found - before[path]:
+            assert service.request("DELETE", path.format(name)).status == 204
+    mounts = pages.Path(f"/proc/{service.pid}/mountinfo")
+    assert wait_until(lambda: "/images/" not in mounts.read_text(), 15), mounts.read_text()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
-def test_commands_do_what_is_shown(page, service, tmp_path):
+def test_commands_do_what_is_shown(page, service, tmp_path, tidy):
     assert try_page(page, service, tmp_path) == []
 
 
@@ -217,13 +279,37 @@ LIMITS = {  # of GET /v1/environment: (row of the README's table, what has to st
 ELSEWHERE = {"open_files", "body_bytes"}
 
 
-def test_the_readme_s_limits_are_those_in_force(service):
-    readme = (pages.REPOSITORY / "README.md").read_text()
-    rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", readme.split("## What a sandbox has")[1].split("\n## ")[0], re.M))
+def rows_of(page, heading):
+    """The table below a heading, as {first column: the others}."""
+    text = (pages.REPOSITORY / page).read_text().split(f"{heading}\n\n", 1)[1].split("\n\n", 1)[0]
+    return {cells[0]: cells[1:] for cells in (re.split(r" *\| *", line.strip("| ")) for line in text.splitlines()[2:])}
+
+
+ROOM = "What a snippet's sandbox has room for:"
+
+
+@pytest.mark.parametrize("page, heading", [("README.md", "## What a sandbox has"), ("docs/security.md", ROOM)])
+def test_the_documented_limits_are_those_in_force(service, page, heading):
+    rows = {name: cells[0] for name, cells in rows_of(page, heading).items()}
     limits = service.get("/v1/environment").json["limits"]
     assert limits.keys() == LIMITS.keys() | ELSEWHERE
     wrong = [name for name, (row, text) in LIMITS.items() if text(limits[name]) not in rows.get(row, "")]
     assert wrong == [], rows
+
+
+def test_the_limits_of_both_kinds_of_sandbox_are_those_in_force(service):
+    rows = rows_of("docs/security.md", "What a sandbox is for decides what it may:")
+    assert rows == rows_of("docs/tool-calls.md", "## Limits")
+    there = service.get("/v1/environment").json
+    for column, limits in enumerate((there["call_limits"], there["limits"])):
+        shown = {name: cells[column] for name, cells in rows.items()}
+        memory = limits["memory_bytes"]
+        assert shown["time"] == f"{limits['timeout_s']} s by default, {limits['timeout_max_s']} s at most"
+        assert shown["memory"] == ("1 GiB" if memory == 1024 * MIB else f"{memory // MIB} MiB")
+        assert shown["CPU"] == {100: "one", 200: "two"}[limits["cpu_percent"]]
+        assert shown["request"] == f"{limits['body_bytes'] // MIB} MiB"
+    assert rows["result"][0] == f"{there['call_limits']['reply_bytes'] // MIB} MiB"
+    assert rows["Python"][1] == there["python"].rpartition(".")[0]
 
 
 TROUBLES = [  # (what somebody runs, more of the request, what the page must show of the exception, or None)

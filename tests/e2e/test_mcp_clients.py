@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from docs import pages
 from support.cli import PLATFORMCTL
 from support.client import dedent
 from support.mcp_raw import wait_for
@@ -79,7 +80,29 @@ def test_the_inspector(service):
     assert templates["resourceTemplates"][0]["uriTemplate"] == "sandbox://files/{file_id}"
 
 
-def test_an_agent_framework(service):
+def as_documented(text, service):
+    """With the address and the key of this service, and an agent that it has."""
+    ours = {"https://sandbox.example.org": service.url, "csk_...": service.key, "analyst": "mcp-chat"}
+    for shown, real in ours.items():
+        text = text.replace(shown, real)
+    return text
+
+
+CONFIGURATIONS = [block for block in pages.Page(REPOSITORY / "docs" / "mcp.md").blocks if block.language == "json"]
+
+
+@pytest.mark.parametrize("block", CONFIGURATIONS, ids=[block.place for block in CONFIGURATIONS])
+def test_what_programs_are_told_to_connect_with(service, agent, block):
+    """The JSON of docs/mcp.md, read as an assistant or editor reads it, by the published client."""
+    (servers,) = json.loads(as_documented(block.text, service)).values()
+    assert list(servers) == ["sandbox"]
+    seen = json.loads(do(PYTHON, "-B", CLIENTS / "mcp_configured.py", given=json.dumps(servers["sandbox"]),
+                         PATH=f"{PLATFORMCTL.parent}:{os.environ['PATH']}"))
+    assert seen == {"tools": ["run_python"], "stdout": "42\n"}
+
+
+def test_an_agent_framework(service, agent, tmp_path):
+    """The program of docs/mcp.md."""
     def script():
         told = yield
         assert list(told.tools) == ["run_python"] and "sandbox" in told.tools["run_python"]
@@ -90,10 +113,12 @@ def test_an_agent_framework(service):
         yield "It is 42."
 
     with ModelServer(script()) as model:
-        program = CLIENTS / "mcp_agents_sdk.py"
-        printed = do(WITH_FRAMEWORKS, "-B", program, service.url, service.key, **model.environment)
+        program = tmp_path / "program.py"
+        program.write_text(as_documented(pages.shown("docs/mcp.md", "import asyncio").text, service))
+        printed = do(WITH_FRAMEWORKS, "-B", program, **model.environment, OPENAI_AGENTS_DISABLE_TRACING="1")
         model.finish(printed)
     assert printed == "It is 42.\n"
+    assert service.request("DELETE", "/v1/conversations/talk-1").status == 204
 
 
 # ---- examples/chat/chat_over_mcp.py

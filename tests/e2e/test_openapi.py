@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from docs import pages
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCUMENT = REPOSITORY / "docs" / "openapi.json"
 CLIENTS = REPOSITORY / "build" / "test-clients" / "bin"
@@ -170,3 +172,12 @@ def test_a_generated_client_works(service, tools, tmp_path):
     used = subprocess.run([CLIENTS / "python", SETTINGS / "check_generated.py", tmp_path, service.url, service.key],
                           env=tools, capture_output=True, text=True, timeout=60)
     assert used.returncode == 0, used.stdout + used.stderr
+
+
+def test_the_documented_command_makes_a_client(service, tools, tmp_path):
+    """docs/run-code.md: from the document that a service serves."""
+    shown = pages.shown("docs/run-code.md", "openapi-python-client").text
+    command = ["bash", "-euc", shown.replace("http://127.0.0.1:8080", service.url)]
+    made = subprocess.run(command, env=tools, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert made.returncode == 0, made.stdout + made.stderr
+    assert list(tmp_path.glob("*/*/api/runs/execute.py")), list(tmp_path.rglob("*.py"))[:5]

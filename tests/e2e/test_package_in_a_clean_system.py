@@ -13,6 +13,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from docs import pages
 from support.client import Client
 from support.host import wait_until
 from support.service import free_port
@@ -51,6 +52,24 @@ class CleanSystem:
     def in_it(self, *words):
         return run("unshare", "--mount", "sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"', self.root, *words)
 
+    def as_a_reader(self, block):
+        """What a page shows, line by line, typed by root in its folder: who needs no sudo, and has no systemd, so that
+        what the unit starts and stops is started and stopped by hand."""
+        for line in block.replace("sudo ", "").splitlines():
+            for command in line.split(" && "):
+                if command == "systemctl enable --now code-sandbox":
+                    self.in_it("systemctl", "enable", "code-sandbox")
+                    self.start()
+                elif command == "systemctl start code-sandbox":
+                    self.start()
+                elif command == "systemctl stop code-sandbox":
+                    self.stop()
+                elif self.service:
+                    self.shell(command)
+                else:
+                    self.in_it("env", "-i", "HOME=/root", "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+                               "DEBIAN_FRONTEND=noninteractive", "sh", "-ec", "cd /root\n" + command)
+
     def apt(self, *words):
         return self.in_it("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-y", "--no-install-recommends", *words)
 
@@ -82,10 +101,16 @@ class CleanSystem:
         self.service = None
 
 
-def documented_commands():
-    """The block of the first chart; who is root needs no sudo."""
-    block = OPERATIONS.split("in the folder `charts`:\n\n```\n", 1)[1].split("```", 1)[0]
-    return block.replace("sudo ", "").replace("$(sudo cat", "$(cat")
+def installed_as_documented(system, package):
+    """The package lies where `make deb` puts it; scripts/clean-system has made it, as `make deb` does."""
+    make, rest = pages.shown("docs/operations.md", "make deb").text.split("\n", 1)
+    made = run(*make.split(), "--dry-run", "--no-print-directory", cwd=REPOSITORY)
+    assert made.splitlines()[-1] == "scripts/deb", made
+    (system.root / "etc/apt/apt.conf.d/90test").write_text('APT::Get::Assume-Yes "1";\nAPT::Install-Recommends "0";\n')
+    folder = system.root / "root" / "build" / "deb"
+    folder.mkdir(parents=True)
+    shutil.copy(package, folder)
+    system.as_a_reader(rest)
 
 
 @pytest.fixture(scope="module")
@@ -114,15 +139,20 @@ def next_version(package, folder):
 
 
 def test_from_nothing_to_a_chart_and_back_to_nothing(system, package, tmp_path):
-    shutil.copy(package, system.root / "package.deb")
-    system.apt("install", "/package.deb")
+    installed_as_documented(system, package)
     assert "code-sandbox:" in (system.root / "etc/passwd").read_text()
+    assert system.service, "it was started as the page says"
+    assert (system.root / "etc/systemd/system/multi-user.target.wants/code-sandbox.service").is_symlink()
 
-    system.start()
-    system.shell(documented_commands())
+    system.as_a_reader(pages.shown("docs/operations.md", "sudo platformctl login").text)
     chart = system.root / "root" / "charts" / "sales.png"
     assert chart.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert "sales.png" in system.shell("platformctl files list sales")
+
+    system.as_a_reader(pages.shown("docs/operations.md", "sudo platformctl backup").text)
+    assert (system.root / "var/lib/code-sandbox.old").exists(), "what runs now is what was restored"
+    assert "sales.png" in system.shell("platformctl files list sales")
+    system.shell("rm -r /var/lib/code-sandbox.old")
     system.stop()
 
     shutil.copy(next_version(package, tmp_path), system.root / "next.deb")
@@ -136,6 +166,8 @@ def test_from_nothing_to_a_chart_and_back_to_nothing(system, package, tmp_path):
     system.stop()
 
     system.apt("remove", "code-sandbox")
+    wanted = system.root / "etc/systemd/system/multi-user.target.wants/code-sandbox.service"
+    assert not wanted.is_symlink(), "a removal leaves no link of `systemctl enable`"
     left = {path for path in ("usr/sbin/sandboxd", "usr/bin/platformctl", "usr/lib/code-sandbox",
                               "usr/lib/systemd/system/code-sandbox.service") if (system.root / path).exists()}
     assert left == set(), "a removal leaves no program"

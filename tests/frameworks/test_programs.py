@@ -1,5 +1,6 @@
-"""The programs of docs/frameworks.md as they stand: the real packages, a real service, and a model that says what is
-written here. It asks for run_python, gets numbers and charts, and is told of everything that goes wrong on the way.
+"""The programs of docs/frameworks.md as they stand, and the loop of docs/python.md: the real packages, a real service, and
+a model that says what is written here. It asks for run_python, gets numbers and charts, and is told of everything that
+goes wrong on the way.
 
 Runs in the environment that `scripts/install-test-clients package` makes, like tests/package.
 """
@@ -11,7 +12,7 @@ import sys
 
 import pytest
 
-from docs.pages import REPOSITORY, Page
+from docs.pages import REPOSITORY, Page, shown
 from support.model_server import ModelServer, run
 
 PAGE = Page(REPOSITORY / "docs" / "frameworks.md")
@@ -83,23 +84,59 @@ def stateful(block, project):
     yield "The mean is 3."
 
 
+def environment_of(project, model, folders, tmp_path):
+    return {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": ":".join(map(str, folders)),
+            "CODE_SANDBOX_URL": project.service.url, "CODE_SANDBOX_KEY": project.key,
+            "OPENAI_AGENTS_DISABLE_TRACING": "1", **model.environment}
+
+
 @pytest.mark.parametrize("block", PROGRAMS, ids=[name_of(block) for block in PROGRAMS])
 def test_the_program_as_it_stands(block, project, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(block.text)
     folders = [REPOSITORY / "python"] + [MADE_FOR_LLAMA_INDEX] * ("llama_index" in block.text)
-    environment = {
-        "PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": ":".join(map(str, folders)),
-        "CODE_SANDBOX_URL": project.service.url, "CODE_SANDBOX_KEY": project.key, "OPENAI_AGENTS_DISABLE_TRACING": "1"}
     command = [sys.executable, REPOSITORY / "tests" / "frameworks" / "twice.py", program, "plain", "notebook"]
     with ModelServer(stateless(block), stateful(block, project)) as model:
-        done = subprocess.run(command, env={**environment, **model.environment}, capture_output=True, text=True,
-                              timeout=120)
+        done = subprocess.run(command, env=environment_of(project, model, folders, tmp_path), capture_output=True,
+                              text=True, timeout=120)
         model.finish(done.stdout + done.stderr)
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stdout.splitlines() if line.startswith(("The mean is 3.", "-- end"))] == [
         "The mean is 3.", "-- end of plain", "The mean is 3.", "-- end of notebook"], done.stdout
     project.delete(conversation_of(block))  # with its session
+
+
+AROUND_THE_LOOP = """
+from openai import OpenAI
+from code_sandbox import tool
+
+@tool
+def find_order(number: int) -> str:
+    \"""Looks an order up.\"""
+    return "unknown"
+
+client, model, messages = OpenAI(), "gpt-5", [{"role": "user", "content": "How much is 6 times 7?"}]
+%s
+print(messages[-1].content)
+"""
+
+
+def test_the_loop_of_the_package_s_page(project, tmp_path):
+    """docs/python.md, with what a program has before it."""
+    def script():
+        told = yield
+        assert set(told.tools) == {"run_python", "find_order"}
+        told = yield run("print(6 * 7)")
+        assert "stdout:\n42" in told.text
+        yield "It is 42."
+
+    program = AROUND_THE_LOOP % shown("docs/python.md", "from code_sandbox import run_python").text
+    with ModelServer(script()) as model:
+        environment = environment_of(project, model, [REPOSITORY / "python"], tmp_path)
+        done = subprocess.run([sys.executable, "-c", program], env={**environment, "CODE_SANDBOX_AGENT": "plain"},
+                              capture_output=True, text=True, timeout=120)
+        model.finish(done.stdout + done.stderr)
+    assert done.stdout == "It is 42.\n", done.stderr
 
 
 def test_the_extras_are_those_of_the_package():
