@@ -64,7 +64,7 @@ static int confine(void) {
                 return r;
         if (close_range(0, UINT_MAX, 0) < 0)
                 return -errno;
-        return seccomp_load(SECCOMP_SNIPPET);
+        return seccomp_load(SECCOMP_KEEPER);
 }
 
 static int keep(void *unused) {

@@ -32,6 +32,7 @@ static const struct {
         [SECCOMP_CALL] = {PROGRAM(call), PROGRAM(call_attacks)},
         [SECCOMP_IMPORT] = {PROGRAM(import), PROGRAM(import_attacks)},
         [SECCOMP_INIT] = {PROGRAM(init), {NULL, 0}},
+        [SECCOMP_KEEPER] = {PROGRAM(keeper), {NULL, 0}},
         [SECCOMP_TEMPLATE] = {PROGRAM(template), {NULL, 0}},
         [SECCOMP_API] = {PROGRAM(api), PROGRAM(api_attacks)},
         [SECCOMP_EGRESS] = {PROGRAM(egress), PROGRAM(egress_attacks)},

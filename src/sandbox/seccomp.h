@@ -13,6 +13,7 @@ enum seccomp_policy {
         SECCOMP_CALL,     /* untrusted code with sockets of IPv4 and IPv6 */
         SECCOMP_IMPORT,   /* the same for tools that read what strangers have made */
         SECCOMP_INIT,     /* pid 1 of a room */
+        SECCOMP_KEEPER,   /* the second user of a snippet's memory */
         SECCOMP_TEMPLATE, /* the fork server; its children load SECCOMP_SNIPPET on top of it */
         SECCOMP_API,      /* the process that reads from the network, once it serves */
         SECCOMP_EGRESS,   /* the process through which tool calls reach the network */

@@ -108,12 +108,11 @@ static void on_finish_overdue(void *data) {
 
 /*
  * The main process is dead. Init kills what is left, hands over the files, and then ends or stays with the room. It
- * gets a little memory to do so if none is left.
+ * gets a little memory to do so, as there may be none left, and the snippet's need not be gone before (keeper.h).
  */
 static void order_clearing(struct sandbox *s) {
         uint32_t order = s->state == SANDBOX_CLEARING ? ORDER_CLEAN : ORDER_FINISH;
-        if (s->reason == SPAWN_END_MEMORY)
-                cgroup_set_memory(&s->cgroup, s->profile->memory_bytes + COLLECT_HEADROOM_BYTES);
+        cgroup_set_memory(&s->cgroup, s->profile->memory_bytes + COLLECT_HEADROOM_BYTES);
         sandbox_set_timer(s, FINISH_TIMEOUT_NS, on_finish_overdue);
         if (fdpass_send(s->init_orders, &order, sizeof(order), NULL, 0) < 0 ||
             loop_add_fd(s->spawner->loop, s->init_orders, EPOLLIN, on_cleared, s, &s->init_source) < 0)

@@ -1,5 +1,5 @@
 """The keeper shares the snippet's memory. The snippet rewrites the code that the keeper waits in and tries to wake it, so
-that it makes calls for the snippet: it is confined alike, and gains nothing."""
+that it makes calls for the snippet: it may only wait, so nothing is gained."""
 from support import features, syscalls
 
 
@@ -38,8 +38,7 @@ os._exit(0)
 """)
     untouched = 0x5555555555555555
     patched, by_socket, by_unshare = reply.stdout.split()
-    assert int(by_socket) in (untouched, -97), "EAFNOSUPPORT, if it was woken at all"
-    assert int(by_unshare) in (untouched, -1), "EPERM"
+    assert int(by_socket) in (untouched, -38) and int(by_unshare) in (untouched, -38), "ENOSYS, if it was woken at all"
     assert patched in ("True", "False") and reply.exit_code == 0
 
 
@@ -69,4 +68,4 @@ def test_it_is_confined_as_the_host_sees_it(service):
         assert keeper.status["Seccomp"] == "2" and keeper.status["NoNewPrivs"] == "1"
         assert {int(keeper.status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
         assert keeper.descriptors == {} and keeper.uids == run.process.uids
-        assert keeper.status["Seccomp_filters"] == run.process.status["Seccomp_filters"]
+        assert keeper.status["Seccomp_filters"] == "2", "the template's, and its own"

@@ -34,6 +34,18 @@ def test_within_the_limit(service):
     assert reply.usage["max_memory_bytes"] >= 380 * MIB
 
 
+def test_a_file_of_a_run_that_has_nearly_used_its_memory_up(service):
+    """What the snippet held is still there while its files are collected."""
+    reply = service.run("""
+        import os
+        open("big.bin", "wb").write(os.urandom(4_000_000))
+        kept = [bytearray(b"x" * (1 << 20)) for _ in range(480)]
+        """)
+    assert reply.outcome == "ok" and reply.exit_code == 0
+    assert [(file["name"], file["size"]) for file in reply.files] == [("big.bin", 4_000_000)]
+    assert reply.usage["max_memory_bytes"] > 0.9 * LIMIT
+
+
 def test_over_the_limit(service):
     reply = service.run("""
         print("before", flush=True)
