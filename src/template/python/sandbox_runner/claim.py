@@ -10,11 +10,13 @@ from .guard import BUILTINS as __builtins__  # noqa: F401
 import _socket
 import _thread
 import os
+import select
 
 from . import frames
 
 _close, _getpid, _get_ident = os.close, os.getpid, _thread.get_ident
 _MSG_NOSIGNAL = _socket.MSG_NOSIGNAL
+_poll, _POLLIN = select.poll, select.POLLIN
 
 _ANCILLARY_BYTES = 64  # room for three descriptors and a few too many
 _FIRST_READ = 16 << 10  # most snippets arrive whole with one call
@@ -75,6 +77,12 @@ class Channel:
         if got == 0:
             raise ClaimLost("closed in the middle of the code")
         return got
+
+    def wait(self, milliseconds: int) -> None:
+        """Until something comes, or for this time."""
+        waiting = _poll()
+        waiting.register(self._socket, _POLLIN)
+        waiting.poll(milliseconds)
 
     # --- news ---
 

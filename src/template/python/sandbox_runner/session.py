@@ -37,6 +37,7 @@ _SOURCES_MAX = 1000
 _SOURCES_BYTES_MAX = 16 << 20
 _SPARE_DESCRIPTORS = 8
 _SIGINT_STATUS = 130
+_ANSWER_MS = 4  # by then the caller of the call before has its answer, which would wait for the processor otherwise
 
 _FUTURE_FLAGS = 0
 for _name in __future__.all_feature_names:
@@ -51,7 +52,8 @@ def serve(channel, source: bytes, descriptors: list, script: str, workdir: str):
             status = session.run(source, descriptors)
             if not channel.send(frames.CELL_END, status.to_bytes(4, "little", signed=True)):
                 break
-            session.prepare()  # while the caller gets its answer
+            channel.wait(_ANSWER_MS)
+            session.prepare()
             _, source, descriptors = channel.receive((frames.CELL,))
     except (ClaimLost, OSError):
         pass
@@ -93,6 +95,8 @@ class _Session:
         """What a next call needs in any case."""
         self._state.restore()
         stdio.prepare_input()
+        snippet.make_file(self._script)
+        snippet.make_file(self._sources.name(self._number + 1))
 
     def _spare_descriptors(self, count: int) -> None:
         """The last few are kept back from the snippet: a next call brings three, and has to get in."""
@@ -160,8 +164,11 @@ class _Sources:
         except OSError:
             pass  # it is there already, or the cells have no files
 
+    def name(self, number: int) -> str:
+        return f"{self._folder}/cell{number}.py"
+
     def add(self, number: int, source: bytes) -> str:
-        name = f"{self._folder}/cell{number}.py"
+        name = self.name(number)
         self._kept.append((name, len(source)))
         self._bytes += len(source)
         while len(self._kept) > _SOURCES_MAX or (self._bytes > _SOURCES_BYTES_MAX and len(self._kept) > 1):

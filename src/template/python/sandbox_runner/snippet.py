@@ -18,8 +18,8 @@ from . import last_value
 from .guard import MODULES, release_signals, run_at_root
 
 _open, _write, _close = os.open, os.write, os.close
-_pwrite, _ftruncate = os.pwrite, os.ftruncate
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+_pwrite, _ftruncate, _fstat = os.pwrite, os.ftruncate, os.fstat
+_FILE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _LINES_AT_ONCE = 256 << 10  # bytes of source that are split into lines before the run; more, when asked for
 
 
@@ -36,34 +36,42 @@ def new_main(script: str):
 
 
 _PAGE = 4096  # bytes
-_waiting = []  # the descriptor of the first script's file, until there is something to write to it
+_waiting = {}  # descriptors of files, until there is something to write to them
 
 
 def make_file(script: str) -> None:
-    """Makes the file of the run to come, with a page of memory, while there is time."""
+    """Makes the file of a run to come, with a page of memory, while there is time. One that is there keeps what it has."""
     try:
-        fd = _open(script, _NEW_FILE, 0o644)
+        fd = _open(script, _FILE, 0o644)
     except OSError:
         return
-    _waiting.append(fd)
+    _waiting[script] = fd
     try:
-        _write(fd, bytes(_PAGE))
+        if _fstat(fd).st_size == 0:
+            _write(fd, bytes(_PAGE))
     except OSError:
         pass
+
+
+def _made_file(script: str) -> int:
+    fd = _waiting.pop(script, -1)
+    if fd >= 0 and _fstat(fd).st_nlink == 0:  # a thread of a session has deleted it since
+        _close(fd)
+        fd = -1
+    return fd if fd >= 0 else _open(script, _FILE, 0o644)
 
 
 def write_file(script: str, source: bytes) -> None:
     """The file that tracebacks and other processes of the snippet read. Without it a run goes on, less clear."""
     try:
-        fd = _waiting.pop() if _waiting else _open(script, _NEW_FILE, 0o644)
+        fd = _made_file(script)
     except OSError:
         return
     try:
         at = 0
         while at < len(source):
             at += _pwrite(fd, memoryview(source)[at:], at)
-        if at < _PAGE:
-            _ftruncate(fd, at)
+        _ftruncate(fd, at)
     except OSError:
         pass
     finally:
