@@ -2,7 +2,9 @@
 #include "store/agents.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "store/images.h"
@@ -17,6 +19,62 @@ void store_env_free(struct store_env *env, size_t count) {
         for (size_t i = 0; env && i < count; i++)
                 free(env[i].value);
         free(env);
+}
+
+/* ---- settings found lately */
+
+void agents_forget(struct store *store) {
+        struct recent *recent = &store->recent;
+        for (size_t i = 0; i < RECENT_MAX; i++) {
+                store_env_free(recent->envs[i].env, recent->envs[i].count);
+                recent->envs[i] = (struct recent_env){.env = NULL};
+        }
+}
+
+static int copy_env(const struct store_env *env, size_t count, struct store_env **ret) {
+        struct store_env *copy = calloc(count + 1, sizeof(*copy)); /* none is no reason for NULL */
+        if (!copy)
+                return -ENOMEM;
+        for (size_t i = 0; i < count; i++) {
+                copy[i] = env[i];
+                copy[i].value = strdup(env[i].value);
+                if (!copy[i].value) {
+                        store_env_free(copy, i);
+                        return -ENOMEM;
+                }
+        }
+        *ret = copy;
+        return 0;
+}
+
+static const struct recent_env *recall_env(const struct recent *recent, int64_t project_id, const char *agent) {
+        for (size_t i = 0; i < RECENT_MAX; i++)
+                if (recent->envs[i].env && recent->envs[i].project_id == project_id &&
+                    strcmp(recent->envs[i].agent, agent) == 0)
+                        return &recent->envs[i];
+        return NULL;
+}
+
+static void remember_env(struct recent *recent, int64_t project_id, const char *agent, const struct store_env *env,
+                         size_t count) {
+        struct recent_env *place = &recent->envs[recent->env_count % RECENT_MAX];
+        struct store_env *copy;
+        size_t bytes = 0;
+        for (size_t i = 0; i < count; i++)
+                bytes += strlen(env[i].value);
+        if (bytes > RECENT_ENV_BYTES || copy_env(env, count, &copy) < 0)
+                return;
+        store_env_free(place->env, place->count);
+        *place = (struct recent_env){.project_id = project_id, .env = copy, .count = count};
+        snprintf(place->agent, sizeof(place->agent), "%s", agent);
+        recent->env_count++;
+}
+
+/* Every change of agents, on the loop's thread. */
+static int change_agents(struct store *store, writer_fn write, void *data) {
+        int r = writer_call(store, write, data);
+        agents_forget(store);
+        return r;
 }
 
 /* What a change is about, and what it brings. */
@@ -82,7 +140,7 @@ static int write_agent(struct store *store, void *data) {
 int store_agent_put(struct store *store, int64_t project_id, const char *name, const char *image, const char *tools,
                     bool *ret_created) {
         struct agent_change change = {.project_id = project_id, .agent = name, .image = image, .tools = tools};
-        int r = writer_call(store, write_agent, &change);
+        int r = change_agents(store, write_agent, &change);
         *ret_created = r == 0 && change.created;
         return r;
 }
@@ -117,7 +175,7 @@ static int write_no_agent(struct store *store, void *data) {
 
 int store_agent_delete(struct store *store, int64_t project_id, const char *name, struct store_retired *ret_retired) {
         struct agent_change change = {.project_id = project_id, .agent = name};
-        int r = writer_call(store, write_no_agent, &change);
+        int r = change_agents(store, write_no_agent, &change);
         *ret_retired = change.retired;
         if (r != 0) {
                 free(TAKE_PTR(ret_retired->files));
@@ -166,7 +224,7 @@ static int write_setting(struct store *store, void *data) {
 
 int store_env_set(struct store *store, int64_t project_id, const char *agent, const char *name, const char *value) {
         struct agent_change change = {.project_id = project_id, .agent = agent, .name = name, .value = value};
-        return writer_call(store, write_setting, &change);
+        return change_agents(store, write_setting, &change);
 }
 
 static int write_no_setting(struct store *store, void *data) {
@@ -178,7 +236,7 @@ static int write_no_setting(struct store *store, void *data) {
 
 int store_env_unset(struct store *store, int64_t project_id, const char *agent, const char *name) {
         struct agent_change change = {.project_id = project_id, .agent = agent, .name = name};
-        return writer_call(store, write_no_setting, &change);
+        return change_agents(store, write_no_setting, &change);
 }
 
 /* 1: the row of an agent that has none. */
@@ -191,6 +249,11 @@ static int read_setting(sqlite3_stmt *s, struct store_env *ret) {
 
 int store_env_list(struct store *store, int64_t project_id, const char *agent, struct store_env **ret,
                    size_t *ret_count) {
+        const struct recent_env *recent = recall_env(&store->recent, project_id, agent);
+        if (recent) {
+                *ret_count = recent->count;
+                return copy_env(recent->env, recent->count, ret);
+        }
         struct store_env *env = calloc(STORE_ENV_PER_AGENT_MAX, sizeof(*env));
         size_t count = 0;
         if (!env)
@@ -207,6 +270,7 @@ int store_env_list(struct store *store, int64_t project_id, const char *agent, s
                 store_env_free(env, count);
                 return r < 0 ? r : STORE_E_NOT_FOUND;
         }
+        remember_env(&store->recent, project_id, agent, env, count);
         *ret = env;
         *ret_count = count;
         return 0;

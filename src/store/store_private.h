@@ -17,15 +17,30 @@ struct birth;
 struct expiry;
 struct loop;
 struct loop_source;
+struct store_env;
 struct store_retired;
 
 #define RECENT_MAX 16
 
-/* Keys and projects found lately: every request asks for one of each. Nobody else writes to the database. */
+#define RECENT_ENV_BYTES (64 << 10) /* of one agent; more is read each time */
+
+/* The settings of an agent. */
+struct recent_env {
+        int64_t project_id;
+        char agent[STORE_NAME_MAX + 1];
+        struct store_env *env;
+        size_t count;
+};
+
+/*
+ * Keys, projects and settings of agents found lately: most requests ask for one of each. Nobody else writes to the
+ * database.
+ */
 struct recent {
         struct store_key keys[RECENT_MAX];
         struct store_project projects[RECENT_MAX];
-        size_t key_count, project_count; /* ever remembered; the newest take the place of the oldest */
+        struct recent_env envs[RECENT_MAX];
+        size_t key_count, project_count, env_count; /* ever remembered; the newest take the place of the oldest */
 };
 
 struct store {
@@ -43,6 +58,9 @@ struct store {
         struct loop_source *flush_timer; /* the loop's thread: set while times of activity wait to be written */
         struct writer *writer;
 };
+
+/* store_agents.c: an agent has been changed or is gone. On the loop's thread. */
+void agents_forget(struct store *store);
 
 /* On the writer's thread, within a job. */
 

@@ -72,6 +72,7 @@ void store_close(struct store *store) {
         sql_close(&store->reader);
         sql_close(&store->database);
         blobs_close(&store->blobs);
+        agents_forget(store);
         activity_deinit(&store->activity);
         free(store);
 }

@@ -93,6 +93,44 @@ static void agents_are_listed_page_by_page(void **state) {
         store_agent_deinit(&list[0]);
 }
 
+/* The number of settings, or STORE_E_NOT_FOUND; asked twice, as the second answer may come from memory. */
+static long long count_settings(const struct store_fixture *f, int64_t project, const char *agent) {
+        struct store_env *env = NULL;
+        size_t counts[2] = {0};
+        int r = 0;
+        for (size_t i = 0; r == 0 && i < 2; i++) {
+                r = store_env_list(f->store, project, agent, &env, &counts[i]);
+                if (r == 0)
+                        store_env_free(env, counts[i]);
+        }
+        assert_int_equal(counts[0], counts[1]);
+        return r == 0 ? (long long)counts[0] : r;
+}
+
+static void changed_settings_are_not_remembered(void **state) {
+        struct store_fixture *f = *state;
+        int64_t project = store_fixture_project(f);
+        struct store_retired retired;
+        bool created;
+        for (int i = 0; i < 20; i++) { /* more than are remembered */
+                char name[8];
+                snprintf(name, sizeof(name), "a%d", i);
+                assert_int_equal(store_agent_put(f->store, project, name, NULL, NULL, &created), 0);
+                assert_int_equal(store_env_set(f->store, project, name, "K", name), 0);
+                assert_int_equal(count_settings(f, project, name), 1);
+        }
+        assert_int_equal(count_settings(f, project + 1, "a19"), STORE_E_NOT_FOUND);
+        assert_int_equal(store_env_set(f->store, project, "a19", "L", "x"), 0);
+        assert_int_equal(count_settings(f, project, "a19"), 2);
+        assert_int_equal(store_env_unset(f->store, project, "a19", "K"), 0);
+        assert_int_equal(count_settings(f, project, "a19"), 1);
+        assert_int_equal(store_agent_delete(f->store, project, "a19", &retired), 0);
+        assert_int_equal(count_settings(f, project, "a19"), STORE_E_NOT_FOUND);
+        assert_int_equal(store_agent_put(f->store, project, "a19", NULL, NULL, &created), 0);
+        assert_int_equal(count_settings(f, project, "a19"), 0);
+        free(retired.files);
+}
+
 static void settings(void **state) {
         struct store_fixture *f = *state;
         int64_t project = store_fixture_project(f);
@@ -251,6 +289,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_project_has_so_many_agents, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(agents_are_listed_page_by_page, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(settings, store_set_up, store_tear_down),
+                cmocka_unit_test_setup_teardown(changed_settings_are_not_remembered, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(an_agent_has_so_many_settings, store_set_up, store_tear_down),
                 cmocka_unit_test_setup_teardown(a_deleted_agent_leaves_its_conversations, store_set_up,
                                                 store_tear_down),
