@@ -16,6 +16,9 @@
 #include "api/run_refusal.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/loop.h"
+
+#define NOTING_WAITS_NS (NS_PER_MS / 5)
 
 static void enlist(struct execution *execution) {
         struct execution **first = &execution->api->executions;
@@ -31,6 +34,7 @@ void execution_free(void *data) {
         *execution->place = execution->next;
         if (execution->next)
                 execution->next->place = execution->place;
+        loop_remove(execution->api->loop, &execution->noting);
         execute_events_deinit(&execution->events);
         execute_request_deinit(&execution->what);
         free(execution->files);
@@ -104,6 +108,25 @@ static void note_end(const struct execution *execution, const struct run *run) {
                             outcome));
 }
 
+void execute_note_end(struct execution *execution) {
+        if (!execution->noting)
+                return;
+        loop_remove(execution->api->loop, &execution->noting);
+        note_end(execution, execution->run);
+}
+
+static void on_note(void *data) {
+        struct execution *execution = data;
+        execution->noting = NULL;
+        note_end(execution, execution->run);
+}
+
+/* While the disk is at work. The writer, which has been woken for that, is not to wait for this processor. */
+static void note_end_soon(struct execution *execution) {
+        if (loop_add_timer(execution->api->loop, NOTING_WAITS_NS, on_note, execution, &execution->noting) < 0)
+                note_end(execution, execution->run);
+}
+
 /* Files that are kept are told of when they are: until then their fate was not known. */
 static void tell_files(struct execution *execution, struct run *run) {
         const struct run_files *files = &run->files;
@@ -136,27 +159,35 @@ static void send_reply(struct execution *execution, struct run *run, struct json
         execution_free(execution);
 }
 
-static void write_reply(struct execution *execution, const struct run *run, struct json_out *reply) {
+/* What was kept of it is the reply itself, unless contents of files go with that. */
+static void write_reply(struct execution *execution, const struct run *run) {
         const struct reply_view view = {&execution->note, execution->files, execution->what.run.inline_files};
+        struct json_out *reply = &execution->reply;
+        if (reply->bytes && !view.inline_files)
+                return;
+        json_out_deinit(reply);
         json_out_init(reply, 0);
         execute_reply_write(reply, run, &execution->what, engine_libraries(execution->api->engine), &view);
         if (reply->failed)
                 json_out_deinit(reply);
 }
 
-static void answer(struct execution *execution, struct run *run) {
-        struct json_out reply;
-        write_reply(execution, run, &reply);
+static void send_written(struct execution *execution, struct run *run) {
+        struct json_out reply = execution->reply;
+        execution->reply = (struct json_out){.bytes = NULL};
         send_reply(execution, run, &reply);
+}
+
+static void answer(struct execution *execution, struct run *run) {
+        write_reply(execution, run);
+        send_written(execution, run);
 }
 
 static void on_reply_kept(void *data) {
         struct execution *execution = data;
         struct engine *engine = execution->api->engine;
         struct run *run = TAKE_PTR(execution->run);
-        struct json_out reply = execution->reply;
-        execution->reply = (struct json_out){.bytes = NULL};
-        send_reply(execution, run, &reply);
+        send_written(execution, run);
         engine_run_release(engine, run);
 }
 
@@ -164,7 +195,7 @@ void execute_answer_held(struct execution *execution) {
         struct engine *engine = execution->api->engine;
         struct run *run = execution->run;
         if (execution->keyed) {
-                write_reply(execution, run, &execution->reply);
+                write_reply(execution, run);
                 keyed_keep(execution->keyed, run, execution->reply.bytes, execution->reply.used, on_reply_kept,
                            execution);
                 return;
@@ -186,10 +217,11 @@ static void on_done(struct run *run, void *data) {
         }
         if (has_conversation || execution->keyed)
                 engine_run_hold(execution->api->engine, run);
-        bool is_being_kept = has_conversation && execute_keep(execution);
-        note_end(execution, run); /* while the disk is at work */
-        if (is_being_kept)
+        if (has_conversation && execute_keep(execution)) {
+                note_end_soon(execution);
                 return;
+        }
+        note_end(execution, run);
         if (has_conversation) {
                 execute_answer_unkept(execution);
         } else if (execution->keyed) {

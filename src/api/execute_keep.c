@@ -19,21 +19,21 @@ static void copy(char *to, size_t size, const char *from) {
         snprintf(to, size, "%s", from ? from : "");
 }
 
-static char *write_reply(void *data, size_t *ret_length) {
-        const struct execution *execution = data;
+static const char *write_reply(void *data, size_t *ret_length) {
+        struct execution *execution = data;
         for (size_t i = 0; i < execution->keep.file_count; i++)
                 copy(execution->run->files.kept[i].sha256, SHA256_TEXT_BYTES, execution->files[i].file.sha256);
         const struct reply_view view = {
                 .note = &execution->note,
                 .files = execution->files,
         };
-        struct json_out out;
-        json_out_init(&out, 0);
-        execute_reply_write(&out, execution->run, &execution->what, engine_libraries(execution->api->engine), &view);
-        if (out.failed)
-                json_out_deinit(&out);
-        *ret_length = out.used;
-        return out.bytes;
+        struct json_out *out = &execution->reply;
+        json_out_init(out, 0);
+        execute_reply_write(out, execution->run, &execution->what, engine_libraries(execution->api->engine), &view);
+        if (out->failed)
+                json_out_deinit(out);
+        *ret_length = out->used;
+        return out->bytes;
 }
 
 void execute_answer_unkept(struct execution *execution) {
@@ -44,6 +44,7 @@ void execute_answer_unkept(struct execution *execution) {
         }
         free(execution->files);
         execution->files = NULL;
+        json_out_deinit(&execution->reply);
         execution->what.run.inline_files = true;
         execute_answer_held(execution);
 }
@@ -58,6 +59,7 @@ static void note_files_over_quota(const struct execution *execution) {
 
 static void on_saved(void *data, int result) {
         struct execution *execution = data;
+        execute_note_end(execution);
         if (result != 0) {
                 if (result < 0)
                         log_error("a run could not be kept; its files go with the reply", "run", execution->run->id,

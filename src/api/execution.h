@@ -25,6 +25,7 @@ struct execution {
         struct execute_events events; /* only with `stream` */
         struct run *run;              /* NULL once it has ended, unless it is held until it is kept */
         bool over;                    /* the run has ended: what it did is done, also if the client goes away */
+        struct loop_source *noting;   /* set while the end of the run, which is held, waits to be noted */
 
         struct store_use use; /* of its conversation */
         struct store_conversation conversation;
@@ -34,7 +35,7 @@ struct execution {
         struct store_new_file *files; /* of `keep`, one for each of the run's */
         char *not_kept;
         struct keyed *keyed;   /* NULL: without an Idempotency-Key */
-        struct json_out reply; /* of a keyed one, while it is kept */
+        struct json_out reply; /* while it is kept; without the contents of files */
 
         struct execution *next, **place; /* among those of api->executions */
 };
@@ -46,6 +47,9 @@ struct execution {
  */
 void execute_prepare(struct execution *execution, void (*ready)(struct execution *execution));
 void execution_free(void *data);
+
+/* In the log, the metrics and the audit log, unless it has been noted already. */
+void execute_note_end(struct execution *execution);
 
 /* Begins to keep a run of a conversation, which must be held, and answers when that is done. False: it cannot be. */
 bool execute_keep(struct execution *execution);

@@ -155,10 +155,10 @@ struct store_new_run {
         size_t file_count;
         /*
          * What is kept of the run's reply (JSON), written once the fate of the files is known: called on the WRITER'S
-         * thread; touches nothing that the loop's thread may touch meanwhile. Returns malloc()ed bytes, or NULL without
-         * memory.
+         * thread; touches nothing that the loop's thread may touch meanwhile. Returns bytes that stay the caller's, who
+         * keeps them until `done`; NULL without memory.
          */
-        char *(*write_reply)(void *data, size_t *ret_length);
+        const char *(*write_reply)(void *data, size_t *ret_length);
         store_done_fn done; /* STORE_E_NOT_FOUND: the conversation has been deleted meanwhile; nothing was kept */
         void *data;
 };

@@ -110,7 +110,7 @@ static int write_run_row(struct sql *sql, const struct store_new_run *new, int64
 
 static int write_details(struct sql *sql, const struct store_new_run *new, int64_t row, struct store_usage *added) {
         size_t length = 0;
-        CLEANUP_FREE char *reply = new->write_reply(new->data, &length);
+        const char *reply = new->write_reply(new->data, &length);
         sqlite3_stmt *s = sql_statement(sql, SQL_RUN_DETAILS_INSERT);
         if (!reply)
                 return -ENOMEM;

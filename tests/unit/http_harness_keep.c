@@ -22,6 +22,7 @@ struct kept {
         json_t *body;
         struct store_new_run run;
         struct store_new_file files[FILES_MAX_KEPT];
+        char *reply;
 };
 
 static const char *text_of(const struct kept *kept, const char *name) {
@@ -30,14 +31,14 @@ static const char *text_of(const struct kept *kept, const char *name) {
 }
 
 /* On the writer's thread: nothing changes the body meanwhile. */
-static char *write_reply(void *data, size_t *ret_length) {
-        const struct kept *kept = data;
+static const char *write_reply(void *data, size_t *ret_length) {
+        struct kept *kept = data;
         json_t *reply = json_pack("{s:s, s:s, s:s}", "run_id", kept->run.run.id, "conversation_id",
                                   kept->run.run.conversation, "stdout", text_of(kept, "stdout"));
-        char *text = json_dumps(reply, JSON_COMPACT);
-        *ret_length = text ? strlen(text) : 0;
+        kept->reply = json_dumps(reply, JSON_COMPACT);
+        *ret_length = kept->reply ? strlen(kept->reply) : 0;
         json_decref(reply);
-        return text;
+        return kept->reply;
 }
 
 static void on_saved(void *data, int result) {
@@ -52,6 +53,7 @@ static void on_saved(void *data, int result) {
         http_reply_json(kept->request, result == 0 ? 200 : 500,
                         json_pack("{s:s, s:o}", "run_id", kept->run.run.id, "files", ids));
         json_decref(kept->body);
+        free(kept->reply);
         free(kept);
 }
 

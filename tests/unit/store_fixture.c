@@ -130,12 +130,12 @@ int64_t store_fixture_use(const struct store_fixture *f, const char *name) {
         return there.id;
 }
 
-static char *write_reply(void *data, size_t *ret_length) {
+static const char *write_reply(void *data, size_t *ret_length) {
         const struct store_new_run *run = data;
-        char text[256];
+        static char text[256]; /* the one writer's */
         *ret_length = (size_t)snprintf(text, sizeof(text), "{\"run_id\": \"%s\", \"files\": %lld}", run->run.id,
                                        (long long)run->run.files);
-        return strdup(text);
+        return text;
 }
 
 struct store_new_run *store_fixture_run(const struct store_fixture *f, const char *conversation, const char *id,

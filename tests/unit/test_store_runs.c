@@ -234,7 +234,7 @@ static void files_over_the_quota_are_left_out(void **state) {
         store_fixture_run_free(new);
 }
 
-static char *no_memory(void *data, size_t *ret_length) {
+static const char *no_memory(void *data, size_t *ret_length) {
         (void)data;
         (void)ret_length;
         return NULL;
