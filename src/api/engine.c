@@ -20,7 +20,6 @@
 #include "base/cleanup.h"
 #include "base/config.h"
 #include "base/log.h"
-#include "run/run_stdin.h"
 #include "session/session.h"
 
 #define PARKED_MAX_NS (15 * 60 * NS_PER_S)
@@ -29,6 +28,7 @@
 #define BACKOFF_MAX_NS (10 * NS_PER_S)
 #define SETTLED_NS (1 * NS_PER_S)
 #define QUIET_NS (20 * NS_PER_MS)
+#define PREPARING_WAITS_NS (2 * NS_PER_MS) /* the answer to the run before is more urgent */
 /* What requests may hold in memory while they wait, together. */
 #define QUEUE_BYTES_MAX (UINT64_C(256) << 20)
 
@@ -110,13 +110,20 @@ static void free_finished(struct engine *engine) {
         }
 }
 
+static void on_prepare(void *data) {
+        struct engine *engine = data;
+        engine->preparing = NULL;
+        run_prepare();
+}
+
 static void on_tidy(void *data) {
         struct engine *engine = data;
         engine->tidy = NULL;
         free_finished(engine);
         sessions_settle(engine->api->sessions);
         engine_pump(engine);
-        run_stdin_prepare();
+        if (!engine->preparing)
+                loop_add_timer(engine->api->loop, PREPARING_WAITS_NS, on_prepare, engine, &engine->preparing);
         if (engine->draining && engine->runs == 0 && engine->drained) {
                 void (*drained)(void *) = engine->drained;
                 engine->drained = NULL;
@@ -365,6 +372,7 @@ void engine_free(struct engine *engine) {
         if (!engine)
                 return;
         loop_remove(engine->api->loop, &engine->tidy);
+        loop_remove(engine->api->loop, &engine->preparing);
         loop_remove(engine->api->loop, &engine->alarm);
         free_finished(engine);
         struct admission_ticket *ticket;

@@ -25,6 +25,7 @@ struct engine {
         uint32_t runs;        /* that are not finished */
         uint64_t next_request;
         struct loop_source *tidy; /* what may not be done within a callback, done right after it */
+        struct loop_source *preparing;
         struct loop_source *alarm;
         uint64_t alarm_ns; /* when it rings */
         bool ever_ready;

@@ -141,6 +141,7 @@ static void open_channels(struct run *run, const int fds[SPAWN_READY_FDS]) {
         egress_channel_init(&run->egress, run->setup.loop, fds[SPAWN_FD_EGRESS], on_egress_ended, run);
         for (int i = 0; i < RUN_STREAMS; i++) {
                 run->pipes[i].fd = fds[SPAWN_FD_STDOUT + i];
+                run->pipes[i].held = -1;
                 output_init(&run->pipes[i].output, run->setup.limits.output_keep_bytes);
         }
         run->channels_open = true;
@@ -210,6 +211,11 @@ static int open_input(const struct run_request *request) {
                 return -errno;
         int fd = fcntl(request->archive_fd, F_DUPFD_CLOEXEC, 0);
         return fd < 0 ? -errno : fd;
+}
+
+void run_prepare(void) {
+        run_stdin_prepare();
+        run_pipes_prepare(); /* if there are none now, the call tries again */
 }
 
 static enum frame_type frame_of(const struct run_request *request) {
@@ -387,6 +393,7 @@ static bool may_run_again(struct run *run) {
 void run_sandbox_gone(struct run *run, const struct spawn_exit *end) {
         assert(run->hold == RUN_HAS_SANDBOX);
         run->hold = RUN_SANDBOX_GONE;
+        run_let_pipes_end(run);
         if (!run->claim.over || run->kind != RUN_SNIPPET)
                 run->ended_ns = clock_now_ns();
         run->end = *end;

@@ -107,7 +107,8 @@ struct run_setup {
 };
 
 struct run_pipe {
-        int fd; /* owned; -1: at its end, and closed */
+        int fd;   /* owned; -1: at its end, and closed */
+        int held; /* owned, or -1: the other end of a session's call, which says itself when it is over: its pipes need not */
         struct loop_source *source;
         struct output output;
 };
@@ -157,6 +158,9 @@ struct run {
                 int error; /* positive errno */
         } input_error;
 };
+
+/* Makes what a next run or call of a session needs in any case, while nobody waits for it. */
+void run_prepare(void);
 
 /* A run with an id, that is to be queued. NULL without memory. */
 struct run *run_new(const struct run_setup *setup);

@@ -72,6 +72,7 @@ void run_give_back(struct run *run, int fds[SPAWN_READY_FDS]) {
                 fds[i] = -1;
         if (!run->channels_open || run->unusable)
                 return;
+        run_let_pipes_end(run);
         fds[SPAWN_FD_CLAIM] = claim_channel_release(&run->claim);
         fds[SPAWN_FD_WORK] = work_channel_release(&run->work);
         for (int i = 0; i < RUN_STREAMS; i++) {

@@ -19,6 +19,12 @@ uint64_t run_output_total(const struct run *run) {
 void run_pipe_close(struct run *run, struct run_pipe *pipe) {
         loop_remove(run->setup.loop, &pipe->source);
         close_fd(&pipe->fd);
+        close_fd(&pipe->held);
+}
+
+void run_let_pipes_end(struct run *run) {
+        for (int i = 0; i < RUN_STREAMS; i++)
+                close_fd(&run->pipes[i].held);
 }
 
 /* Stops listening to what a snippet prints; it then blocks as soon as the pipe is full. */
@@ -95,21 +101,32 @@ void run_pause_output(struct run *run, bool pause) {
                 log_error("output cannot be listened to again", "run", run->id);
 }
 
+static int prepared[RUN_STREAMS][2] = {{-1, -1}, {-1, -1}};
+
+static int prepare_pipe(int ends[2]) {
+        if (ends[0] >= 0)
+                return 0;
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                return -errno;
+        fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        return 0;
+}
+
+int run_pipes_prepare(void) {
+        int r = 0;
+        for (int i = 0; r == 0 && i < RUN_STREAMS; i++)
+                r = prepare_pipe(prepared[i]);
+        return r;
+}
+
 /* Pipes for this call alone, instead of those that came with the sandbox or are not there any more. */
 int run_make_pipes(struct run *run, int fds[CELL_FDS]) {
-        int ends[RUN_STREAMS][2];
-        if (pipe2(ends[RUN_STDOUT], O_CLOEXEC) < 0)
-                return -errno;
-        if (pipe2(ends[RUN_STDERR], O_CLOEXEC) < 0) {
-                close(ends[RUN_STDOUT][0]);
-                close(ends[RUN_STDOUT][1]);
-                return -errno;
-        }
-        for (int i = 0; i < RUN_STREAMS; i++) {
+        int r = run_pipes_prepare();
+        for (int i = 0; r == 0 && i < RUN_STREAMS; i++) {
                 close_fd(&run->pipes[i].fd);
-                run->pipes[i].fd = ends[i][0];
-                fcntl(ends[i][0], F_SETFL, O_NONBLOCK);
-                fds[CELL_FD_STDOUT + i] = ends[i][1];
+                run->pipes[i].fd = take_fd(&prepared[i][0]);
+                fds[CELL_FD_STDOUT + i] = take_fd(&prepared[i][1]);
+                run->pipes[i].held = fcntl(fds[CELL_FD_STDOUT + i], F_DUPFD_CLOEXEC, 0);
         }
-        return 0;
+        return r;
 }

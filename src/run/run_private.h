@@ -21,8 +21,12 @@ void run_deafen(struct run *run);
 /* Reads one slice. False: there is no more now. */
 bool run_read_slice(struct run *run, enum run_stream stream);
 void run_pipe_close(struct run *run, struct run_pipe *pipe);
+/* Makes the next call's pipes. 0 or a negative errno. */
+int run_pipes_prepare(void);
 /* Pipes for a call alone, instead of those that came with the sandbox; their other ends go into `fds`. */
 int run_make_pipes(struct run *run, int fds[CELL_FDS]);
+/* From here on they are at their end when nobody in the sandbox holds them. */
+void run_let_pipes_end(struct run *run);
 
 /* run_call.c: the end of a session's call. */
 void run_call_on_over(void *data, int exit_code);

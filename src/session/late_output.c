@@ -36,10 +36,18 @@ void late_output_deinit(struct late_output *late) {
                 drop_pipe(&late->pipes[i]);
 }
 
+/* Most pipes are at their end soon, and free again. */
+static struct late_pipe *find_place(struct late_output *late) {
+        for (size_t i = 0; i < LATE_PIPES_MAX; i++)
+                if (late->pipes[i].fd < 0)
+                        return &late->pipes[i];
+        return &late->pipes[late->next++ % LATE_PIPES_MAX];
+}
+
 void late_output_add(struct late_output *late, int fd) {
         if (fd < 0)
                 return;
-        struct late_pipe *pipe = &late->pipes[late->next++ % LATE_PIPES_MAX];
+        struct late_pipe *pipe = find_place(late);
         drop_pipe(pipe);
         pipe->fd = fd;
         pipe->dropped = 0;

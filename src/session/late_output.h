@@ -11,7 +11,7 @@
 
 #include "base/loop.h"
 
-#define LATE_PIPES_MAX 8 /* of the last calls, two each */
+#define LATE_PIPES_MAX 8 /* of the last calls that have left somebody, two each */
 #define LATE_BYTES_MAX (UINT64_C(16) << 20)
 
 struct late_pipe {
@@ -24,7 +24,7 @@ struct late_pipe {
 struct late_output {
         struct loop *loop;
         struct late_pipe pipes[LATE_PIPES_MAX];
-        size_t next; /* the place that is used next, and emptied for it */
+        size_t next; /* the place that is emptied when none is free */
 };
 
 void late_output_init(struct late_output *late, struct loop *loop);
