@@ -84,7 +84,10 @@ void admin_handle_projects_create(struct api *api, struct http_request *request)
 static bool find_project(struct api *api, struct http_request *request, struct store_project *project) {
         int r = store_project_find(api->store, request->params[0], project);
         if (r == STORE_E_NOT_FOUND)
-                http_reply_error(request, HTTP_NOT_FOUND, NULL, "There is no project \"%.64s\".", request->params[0]);
+                http_reply_error(request, HTTP_NOT_FOUND, NULL,
+                                 "There is no project \"%.64s\". GET /v1/projects (platformctl projects list) lists "
+                                 "those there are.",
+                                 request->params[0]);
         else if (r < 0)
                 answer_store_failure(request);
         return r == 0;
@@ -159,7 +162,10 @@ void admin_handle_keys_create(struct api *api, struct http_request *request) {
 }
 
 static void answer_no_key(struct http_request *request) {
-        http_reply_error(request, HTTP_NOT_FOUND, NULL, "This project has no key \"%.64s\".", request->params[1]);
+        http_reply_error(request, HTTP_NOT_FOUND, NULL,
+                         "This project has no key \"%.64s\". GET /v1/projects/{name}/keys (platformctl keys list) lists "
+                         "those it has.",
+                         request->params[1]);
 }
 
 void admin_handle_keys_get(struct api *api, struct http_request *request) {

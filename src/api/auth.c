@@ -110,7 +110,9 @@ static bool enter(struct http_request *request, int64_t id, const char *name) {
 }
 
 static bool enter_unknown(struct http_request *request, const char *name) {
-        http_reply_error(request, HTTP_NOT_FOUND, "X-Project", "There is no project \"%s\".", name);
+        http_reply_error(request, HTTP_NOT_FOUND, "X-Project",
+                         "There is no project \"%s\". GET /v1/projects (platformctl projects list) lists those there are.",
+                         name);
         return false;
 }
 

@@ -23,7 +23,8 @@
 
 static void answer_no_conversation(struct http_request *request) {
         http_reply_error(request, HTTP_NOT_FOUND, NULL,
-                         "This project has no conversation of this id: it never had a run, was deleted, or is over.");
+                         "This project has no conversation of this id: it never had a run, was deleted, or is over. "
+                         "GET /v1/conversations (platformctl conversations list) lists those there are.");
 }
 
 static json_t *conversation_json(const struct config *config, const struct store_conversation *conversation) {

@@ -90,7 +90,8 @@ void files_handle_get(struct api *api, struct http_request *request) {
         int r = store_file_get(api->store, request->auth.project_id, request->params[0], &file);
         if (r == STORE_E_NOT_FOUND) {
                 http_reply_error(request, HTTP_NOT_FOUND, NULL,
-                                 "There is no file of this id: files go with their conversation.");
+                                 "There is no file of this id: files go with their conversation. GET "
+                                 "/v1/conversations/{id}/files (platformctl files list) lists those it has.");
                 return;
         }
         if (r != 0) {

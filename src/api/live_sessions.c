@@ -37,5 +37,8 @@ void live_sessions_handle_end(struct api *api, struct http_request *request) {
                 http_reply_json(request, 200, json_pack("{s:s, s:b}", "conversation_id", name, "ended", ended));
                 return;
         }
-        http_reply_error(request, HTTP_NOT_FOUND, NULL, "There is no conversation \"%s\" in this project.", name);
+        http_reply_error(request, HTTP_NOT_FOUND, NULL,
+                         "There is no conversation \"%s\" in this project. GET /v1/conversations (platformctl "
+                         "conversations list) lists those there are.",
+                         name);
 }

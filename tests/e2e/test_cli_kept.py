@@ -144,6 +144,19 @@ def test_files_of_a_conversation(cli, tmp_path):
         assert cli(*words).code == 65, words
 
 
+def test_what_is_not_there_is_answered_with_where_to_look(admin, cli, project):
+    for asked, words, where in (
+            (admin, ["keys", "list", "no-such"], "projects list"), (admin, ["keys", "create", "no-such"], "projects list"),
+            (admin, ["agents", "list", "--project", "no-such"], "projects list"),
+            (admin, ["keys", "revoke", project, "key_none"], "keys list"), (cli, ["agents", "show", "no-such"], "agents create"),
+            (cli, ["run", "-c", "1", "--agent", "no-such"], "agents create"), (cli, ["files", "get", "file_none"], "files list"),
+            (cli, ["call", "no-such", "tool"], "agents deploy"), (cli, ["sessions", "end", "no-such"], "conversations list"),
+            (cli, ["files", "list", "no-such"], "conversations list"),
+            (cli, ["conversations", "show", "no-such"], "conversations list")):
+        result = asked(*words)
+        assert (result.code, result.stdout) == (65, b"") and f"platformctl {where}" in result.stderr, result
+
+
 def test_a_conversation_of_an_odd_name(cli):
     for name in ("..", ".", "a.b:c_d-e"):
         assert cli("run", "--conversation", name, "-c", "open('f', 'w').write('x')").code == 0

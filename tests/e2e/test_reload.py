@@ -80,8 +80,24 @@ def test_a_log_level_that_was_changed_counts(running):
     reload(running, IN_FORCE)
     running.get("/healthz", key=None)
     assert wait_until(lambda: any(line["level"] == "debug" for line in lines(running)), 5)
+    what_people_send_and_get_is_in_no_line(running)
     write(running)
     reload(running, IN_FORCE)
+
+
+def what_people_send_and_get_is_in_no_line(running):
+    """At any level: code, output, files, settings, keys."""
+    reply = running.execute("print('private-' + input(), 'private-code'); open('f', 'w').write('private-output')",
+                            stdin="stdin", files=[{"name": "in", "content": "private-file"}], conversation_id="talk")
+    assert reply.stdout == "private-stdin private-code\n"
+    (kept,) = running.get("/v1/conversations/talk/files").json["files"]
+    assert running.get(kept["url"]).body == b"private-output"
+    assert running.execute("raise ValueError('private-' + 'exception')").outcome == "error"
+    running.request("PUT", "/v1/agents/a", {})
+    running.request("PUT", "/v1/agents/a/env/SECRET", {"value": "private-value"})
+    assert running.get("/v1/agents", key="sbx_private-key").status == 401
+    assert wait_until(lambda: reply.run_id in running.log(), 5) and "private-" not in running.log()
+    assert running.key not in running.log()
 
 
 def test_what_waits_for_a_restart_is_named(running):
