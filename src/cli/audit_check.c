@@ -60,7 +60,12 @@ static void note_drop(struct audit_check *check, json_t *details) {
 static void add_loss(struct audit_check *check, json_t *details) {
         json_int_t through = json_integer_value(json_object_get(details, "through"));
         uint64_t says = check->place.seq;
-        if ((uint64_t)through >= says)
+        if ((uint64_t)through == says)
+                add_fault(check,
+                          "line %" PRIu64 " was changed or removed while the service was stopped, or lost with the "
+                          "disk; what stands in its place now says so",
+                          says);
+        else if ((uint64_t)through > says)
                 add_fault(check,
                           "lines %" PRIu64 " to %" JSON_INTEGER_FORMAT " were changed or removed while the service was "
                           "stopped, or lost with the disk; what stands as line %" PRIu64 " now says so",

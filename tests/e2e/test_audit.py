@@ -238,6 +238,7 @@ def next_line(before, **members):
 
 @pytest.mark.parametrize("through, words", [
     (20, "lines 19 to 20 were changed or removed while the service was stopped"),
+    (19, "line 19 was changed or removed while the service was stopped"),
     (18, "line 18 and what is before it were written anew while the service was stopped")])
 def test_what_the_service_has_missed_at_its_start_is_a_fault_for_ever(log, through, words):
     lines = log.read_bytes().splitlines(keepends=True)[:18]

@@ -34,7 +34,7 @@ def shares(seen, step):
 
 
 def rises(numbers):
-    return len(numbers) > 3 and numbers == sorted(numbers) and numbers[0] < numbers[-1] <= 100
+    return len(numbers) > 1 and numbers == sorted(numbers) and numbers[0] < numbers[-1] <= 100
 
 
 def test_files_on_their_way_to_a_run(slow, cli, big):
@@ -74,11 +74,12 @@ def test_who_wants_json_sees_none(slow, cli, big):
     assert seen.code == 0 and json.loads(seen.stdout)["stdout"] == "output\n"
 
 
-def test_what_is_quick_or_small_needs_none(fake, cli, big, tmp_path):
+def test_what_is_quick_or_small_needs_none(fake, cli, tmp_path):
     fake.will_reply("output\n")
     fake.pages["/v1/files/small"] = (200, b"1,2\n", "text/csv")
     (tmp_path / "small").write_bytes(b"1,2\n")
-    assert cli.on_terminal("run", "--file", big, "-c", "x").stdout == b"output\n"
+    (tmp_path / "quick").write_bytes(bytes(2 * MB))
+    assert cli.on_terminal("run", "--file", tmp_path / "quick", "-c", "x").stdout == b"output\n"
     assert cli.on_terminal("files", "get", "small").stdout == b"1,2\n"
     fake.seconds_per_mb = 1
     assert cli.on_terminal("run", "--file", tmp_path / "small", "-c", "x").stdout == b"output\n", "sent at once"
