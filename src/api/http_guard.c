@@ -162,7 +162,19 @@ static enum guard_verdict check_single(struct guard *guard, const char *name, si
         return GUARD_MORE;
 }
 
-static enum guard_verdict check_header(struct guard *guard, const char *line, size_t length) {
+/*
+ * White space after a value is no part of it (RFC 9112, 5.1), but libmicrohttpd, which passes over what stands before,
+ * would take it for one: it is put there.
+ */
+static void move_space(char *value, size_t length) {
+        size_t end = length;
+        while (end && (value[end - 1] == ' ' || value[end - 1] == '\t'))
+                end--;
+        memmove(value + (length - end), value, end);
+        memset(value, ' ', length - end);
+}
+
+static enum guard_verdict check_header(struct guard *guard, char *line, size_t length) {
         if (line[0] == ' ' || line[0] == '\t')
                 return malformed(guard, "A header is folded over two lines; put it on one.");
         if (++guard->headers > GUARD_HEADERS_MAX)
@@ -175,17 +187,16 @@ static enum guard_verdict check_header(struct guard *guard, const char *line, si
         if (name == 0 || name == length || line[name] != ':')
                 return malformed(guard, "A header must be a name, directly followed by a colon, and a value.");
 
-        const char *value = line + name + 1;
+        char *value = line + name + 1;
         size_t value_length = length - name - 1;
         for (size_t i = 0; i < value_length; i++) {
                 unsigned char c = (unsigned char)value[i];
                 if ((c < ' ' && c != '\t') || c == 0x7f)
                         return malformed(guard, "A header value has a control character.");
         }
+        move_space(value, value_length);
         while (value_length && (value[0] == ' ' || value[0] == '\t'))
                 value++, value_length--;
-        while (value_length && (value[value_length - 1] == ' ' || value[value_length - 1] == '\t'))
-                value_length--;
         return check_single(guard, line, name, value, value_length);
 }
 
@@ -201,7 +212,7 @@ static enum guard_verdict check_whole(struct guard *guard) {
 }
 
 /* One whole line without its CR LF. */
-static enum guard_verdict check_line(struct guard *guard, const char *bytes, size_t at, size_t length) {
+static enum guard_verdict check_line(struct guard *guard, char *bytes, size_t at, size_t length) {
         if (memchr(bytes + at, '\r', length) || memchr(bytes + at, '\0', length))
                 return malformed(guard, "A line has a bare carriage return or a NUL character.");
         if (guard->have_line)
@@ -213,7 +224,7 @@ static enum guard_verdict check_line(struct guard *guard, const char *bytes, siz
         return check_request_line(guard, bytes, at, length);
 }
 
-enum guard_verdict guard_feed(struct guard *guard, const char *bytes, size_t length) {
+enum guard_verdict guard_feed(struct guard *guard, char *bytes, size_t length) {
         const char *feed;
         if (length > GUARD_HEAD_MAX)
                 length = GUARD_HEAD_MAX;

@@ -2,10 +2,11 @@
  * The guard: reads the head of a request, byte by byte, before libmicrohttpd does, and refuses what is not plain
  * HTTP/1.1.
  *
- * Runs in the api process. Pure: bytes in, verdict out. The bytes are hostile. libmicrohttpd forgives much (two
- * differing Content-Length headers, Content-Length beside Transfer-Encoding, NUL in a header, space before a colon,
- * folded lines, bare line feeds); where two programs in a row read such a head differently, requests are smuggled. So
- * the guard lets through only what every program reads alike, and knows from it where the body ends.
+ * Runs in the api process. Pure: bytes in, verdict out; of the bytes, only the white space around a header's value is
+ * changed, so that none follows it. The bytes are hostile. libmicrohttpd forgives much (two differing Content-Length
+ * headers, Content-Length beside Transfer-Encoding, NUL in a header, space before a colon, folded lines, bare line
+ * feeds); where two programs in a row read such a head differently, requests are smuggled. So the guard lets through
+ * only what every program reads alike, and knows from it where the body ends.
  */
 #pragma once
 
@@ -41,4 +42,4 @@ struct guard {
 };
 
 /* `bytes` are all that came since the start of the request; what was fed before stays in front. */
-enum guard_verdict guard_feed(struct guard *guard, const char *bytes, size_t length);
+enum guard_verdict guard_feed(struct guard *guard, char *bytes, size_t length);

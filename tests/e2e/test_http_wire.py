@@ -224,6 +224,8 @@ def test_head_too_large(wire, raw):
     (request("/v1/execute"), 405),
     (post(key=None), 401),
     (post(key="wrong"), 401),
+    (post(key=KEY + " \t"), 200),
+    (request(method="POST", headers=["X-Test: length", "Content-Length: 5 \t "], body=b"hello"), 200),
     (post(), 200),
     (post(b""), 200),
     (post(headers=["Transfer-Encoding-Not: chunked", "Upgrade: h2c", "HTTP2-Settings: AAA"]), 200),
