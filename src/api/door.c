@@ -147,13 +147,22 @@ int door_check_fields(const json_t *object, const char *const *known, struct err
 }
 
 int door_text(const json_t *object, const char *name, const char **ret, struct err *e) {
-        const json_t *value = json_object_get(object, name);
+        json_t *value;
+        int r = door_bytes(object, name, &value, e);
+        *ret = json_string_value(value);
+        if (r == 0 && *ret && strlen(*ret) != json_string_length(value))
+                return err_set_field(e, -EINVAL, name, "%s must not contain a NUL character.", name);
+        return r;
+}
+
+int door_bytes(const json_t *object, const char *name, json_t **ret, struct err *e) {
+        json_t *value = json_object_get(object, name);
         *ret = NULL;
         if (!door_is_set(value))
                 return 0;
         if (!json_is_string(value))
                 return err_set_field(e, -EINVAL, name, "%s must be a text.", name);
-        *ret = json_string_value(value);
+        *ret = value;
         return 0;
 }
 

@@ -45,5 +45,7 @@ bool door_is_set(const json_t *value);
 int door_check_fields(const json_t *object, const char *const *known, struct err *e);
 /* NULL if it is not set. 0 or -EINVAL. */
 int door_text(const json_t *object, const char *name, const char **ret, struct err *e);
+/* The same for a text in which NUL is a character like others. A borrowed string. */
+int door_bytes(const json_t *object, const char *name, json_t **ret, struct err *e);
 /* `fallback` if it is left out or null. 0 or -EINVAL. */
 int door_number(const json_t *object, const char *name, double fallback, double *ret, struct err *e);

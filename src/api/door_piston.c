@@ -85,8 +85,9 @@ static int check_language(const json_t *body, const char *version, struct err *e
         return 0;
 }
 
-static json_t *decode_hex(const char *text) {
-        size_t length = strlen(text);
+static json_t *decode_hex(const json_t *content) {
+        const char *text = json_string_value(content);
+        size_t length = json_string_length(content);
         struct json_out out;
         CLEANUP_FREE unsigned char *bytes = malloc(length / 2 + 1);
         if (!bytes || length % 2 != 0 || strspn(text, "0123456789abcdefABCDEF") != length)
@@ -117,7 +118,7 @@ static int decode_file(const json_t *file, size_t index, json_t **ret, struct er
         bool hex = encoding && strcmp(encoding, "hex") == 0, base64 = encoding && strcmp(encoding, "base64") == 0;
         if (encoding && !hex && !base64 && strcmp(encoding, "utf8") != 0)
                 return err_set_field(e, -EINVAL, where, "%s.encoding must be utf8, base64 or hex.", where);
-        content = hex ? decode_hex(json_string_value(content)) : json_incref(content);
+        content = hex ? decode_hex(content) : json_incref(content);
         if (!content)
                 return err_set_field(e, -EINVAL, where, "%s.content is not hexadecimal.", where);
         *ret = json_pack("{s:s, s:o}", "name", name ? name : unnamed, hex || base64 ? "content_base64" : "content",
@@ -187,11 +188,12 @@ static int decode_limits(const json_t *body, const struct config *config, json_t
 
 int door_piston_decode(const json_t *body, const struct config *config, const char *version, json_t **ret,
                        struct err *e) {
-        const char *standard_input;
+        json_t *standard_input;
         int r = check_language(body, version, e);
-        if (r < 0 || (r = door_text(body, "stdin", &standard_input, e)) < 0)
+        if (r < 0 || (r = door_bytes(body, "stdin", &standard_input, e)) < 0)
                 return r;
-        json_t *run = json_pack("{s:b, s:s}", "inline_files", 0, "stdin", standard_input ? standard_input : "");
+        json_t *run = json_pack("{s:b, s:o}", "inline_files", 0, "stdin",
+                                standard_input ? json_incref(standard_input) : json_string(""));
         if (!run)
                 return -ENOMEM;
         r = decode_files(body, run, e);

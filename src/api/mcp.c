@@ -181,7 +181,7 @@ static void call_method(struct mcp_reply *reply, const struct mcp_message *messa
 /* ---- revisions with a handshake */
 
 static void initialize(struct mcp *mcp, struct http_request *request, const struct mcp_message *message) {
-        const char *wanted = json_string_value(json_object_get(message->params, "protocolVersion"));
+        const char *wanted = mcp_text(message->params, "protocolVersion");
         int revision = mcp_revision_of(wanted);
         struct mcp_error e = {.code = 0};
         struct mcp_scope scope;

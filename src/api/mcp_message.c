@@ -25,6 +25,12 @@ int mcp_error_set(struct mcp_error *e, int code, const char *format, ...) {
         return code;
 }
 
+const char *mcp_text(const json_t *object, const char *name) {
+        const json_t *text = json_object_get(object, name);
+        const char *bytes = json_string_value(text);
+        return bytes && strlen(bytes) == json_string_length(text) ? bytes : NULL;
+}
+
 /* ---- revisions */
 
 static const char *const revisions[MCP_REVISIONS] = {
@@ -91,7 +97,7 @@ static int check_headers(const struct http_request *request, const struct mcp_me
         } named[] = {{"tools/call", "name"}, {"prompts/get", "name"}, {"resources/read", "uri"}};
         int r = check_header(request, "Mcp-Method", message->method, "`method`", e);
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(named); i++) {
-                const char *name = json_string_value(json_object_get(message->params, named[i].member));
+                const char *name = mcp_text(message->params, named[i].member);
                 if (name && strcmp(named[i].method, message->method) == 0)
                         r = check_header(request, "Mcp-Name", name, named[i].member, e);
         }
@@ -101,7 +107,7 @@ static int check_headers(const struct http_request *request, const struct mcp_me
 static int check_envelope(const struct http_request *request, const struct mcp_message *message, const char *header,
                           enum mcp_revision *ret, struct mcp_error *e) {
         const json_t *meta = json_object_get(message->params, "_meta");
-        const char *inside = json_string_value(json_object_get(meta, META_REVISION));
+        const char *inside = mcp_text(meta, META_REVISION);
         if (!inside || !json_is_object(json_object_get(meta, META_CAPABILITIES)))
                 return mcp_error_set(e, MCP_INVALID_PARAMS,
                                      "params._meta must have " META_REVISION " (text) and " META_CAPABILITIES
@@ -141,26 +147,26 @@ static int refuse(struct mcp_error *e, const char *why) {
 }
 
 static int take(struct mcp_message *message, struct mcp_error *e) {
-        const json_t *version = json_object_get(message->tree, "jsonrpc");
-        json_t *method = json_object_get(message->tree, "method");
+        const char *version = mcp_text(message->tree, "jsonrpc");
         json_t *params = json_object_get(message->tree, "params");
         message->id = json_object_get(message->tree, "id");
-        if (!json_is_string(version) || strcmp(json_string_value(version), "2.0") != 0)
+        if (!version || strcmp(version, "2.0") != 0)
                 return refuse(e, "jsonrpc must be \"2.0\".");
         if (message->id && !json_is_string(message->id) && !json_is_integer(message->id)) {
                 message->id = NULL;
                 return refuse(e, "id must be a text or a whole number.");
         }
-        if (!method && (json_object_get(message->tree, "result") || json_object_get(message->tree, "error"))) {
+        if (!json_object_get(message->tree, "method") &&
+            (json_object_get(message->tree, "result") || json_object_get(message->tree, "error"))) {
                 message->kind = MCP_RESPONSE;
                 return 0;
         }
-        if (!json_is_string(method) || strlen(json_string_value(method)) != json_string_length(method))
+        message->method = mcp_text(message->tree, "method");
+        if (!message->method)
                 return refuse(e, "method must be the name of a method.");
         if (params && !json_is_object(params))
                 return refuse(e, "params must be an object.");
         message->kind = message->id ? MCP_REQUEST : MCP_NOTIFICATION;
-        message->method = json_string_value(method);
         message->params = params;
         return 0;
 }

@@ -63,6 +63,9 @@ static inline bool mcp_has_handshake(enum mcp_revision revision) {
 /* ["2026-07-28", …], newest first. A new reference. */
 json_t *mcp_revisions(void);
 
+/* The text of a member; NULL if there is none, or one with a NUL, which C would take for the end of it. */
+const char *mcp_text(const json_t *object, const char *name);
+
 /*
  * What a message that belongs to no session says about its revision. 0 with a revision without a handshake; 1: it is of
  * a time in which there is one; or an error.

@@ -111,8 +111,8 @@ static void on_list(void *data, unsigned status, const char *content_type, const
 
 void mcp_resources_list(struct mcp_reply *reply, json_t *params) {
         static const struct subrequest_sink sink = {.on_reply = on_list};
-        const json_t *cursor = json_object_get(params, "cursor");
-        if (cursor && !json_is_string(cursor)) {
+        const char *cursor = mcp_text(params, "cursor");
+        if (!cursor && json_object_get(params, "cursor")) {
                 refuse(reply, MCP_INVALID_PARAMS, "cursor must be the nextCursor of an earlier answer.", "cursor");
                 return;
         }
@@ -123,7 +123,7 @@ void mcp_resources_list(struct mcp_reply *reply, json_t *params) {
         struct mcp_read *read = read_new(reply);
         if (!read)
                 return;
-        CLEANUP_FREE char *after = cursor ? subrequest_escape(json_string_value(cursor)) : strdup("");
+        CLEANUP_FREE char *after = cursor ? subrequest_escape(cursor) : strdup("");
         char *target = NULL;
         if (after && asprintf(&target, "/v1/conversations/%s/files?latest=1&limit=" PAGE "%s%s",
                               reply->scope.conversation, cursor ? "&after=" : "", after) < 0)
@@ -193,7 +193,7 @@ static void on_file(void *data, unsigned status, const char *content_type, const
 
 void mcp_resources_read(struct mcp_reply *reply, json_t *params) {
         static const struct subrequest_sink sink = {.on_reply = on_file};
-        const char *uri = json_string_value(json_object_get(params, "uri"));
+        const char *uri = mcp_text(params, "uri");
         size_t prefix = strlen(MCP_FILE_URI);
         char *target = NULL;
         if (!uri) {

@@ -262,7 +262,7 @@ static bool has_tool(const struct mcp_reply *reply, const char *name) {
 }
 
 void mcp_tools_call(struct mcp_reply *reply, json_t *params) {
-        const char *name = json_string_value(json_object_get(params, "name"));
+        const char *name = mcp_text(params, "name");
         json_t *given = json_object_get(params, "arguments");
         char message[128];
         if (!name || (given && !json_is_object(given))) {

@@ -201,7 +201,8 @@ def test_files_are_links_that_can_be_read(mcp):
 @pytest.mark.parametrize("uri, code", [
     ("sandbox://files/file_unknown", -32002), ("sandbox://files/../status", -32002), ("sandbox://files/", -32002),
     ("sandbox://files/a%2Fb", -32002), ("sandbox://files/x?download=1", -32002), ("file:///etc/passwd", -32002),
-    ("sandbox://files/" + "a" * 5000, -32002), (7, -32602), (None, -32602)])
+    ("sandbox://files/" + "a" * 5000, -32002), (7, -32602), (None, -32602),
+    ("sandbox://files/file_unknown\0", -32602)])
 def test_resources_that_are_not_there(mcp, uri, code):
     assert mcp.request("resources/read", {"uri": uri})["error"]["code"] == code
 
@@ -216,6 +217,7 @@ def test_errors_of_the_snippet_are_results(mcp):
 
 @pytest.mark.parametrize("params, words", [
     ({}, "name"), ({"name": 3}, "name"), ({"name": "nothing"}, "tools/list"), ({"name": "run_python"}, "code"),
+    ({"name": "run_python\0x", "arguments": {"code": "1"}}, "name"),
     ({"name": "run_python", "arguments": []}, "arguments"), ({"name": "run_python", "arguments": {"code": 1}}, "code"),
     ({"name": "run_python", "arguments": {"code": "1", "timeout_s": 1000}}, "timeout_s"),
     ({"name": "run_python", "arguments": {"code": "1", "conversation_id": "other"}}, "conversation_id"),

@@ -29,7 +29,7 @@ void api_quit(struct api *api, int exit_status, const char *why) {
 }
 
 static json_t *parse(const char *text) {
-        json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
+        json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
         if (!value)
                 fail_msg("not JSON: %s", text);
         return value;
@@ -254,6 +254,11 @@ static void executions_become_runs(void **state) {
         assert_non_null(strstr(json_string_value(json_object_get(run, "code")), "sys.argv = [\"m\", \"é'\"]\n"));
         assert_int_equal(json_array_size(json_object_get(run, "files")), 1);
         json_decref(run);
+        assert_int_equal(decode("{\"language\": \"python\", \"stdin\": \"a\\u0000b\", \"files\": [{\"content\": \"a\"}]}",
+                                &run, &e),
+                         0);
+        assert_int_equal(json_string_length(json_object_get(run, "stdin")), 3);
+        json_decref(run);
 }
 
 static void executions_are_refused_by_name(void **state) {
@@ -267,6 +272,10 @@ static void executions_are_refused_by_name(void **state) {
                 {"{\"language\": \"python\", \"files\": [{\"name\": \"a\"}]}", "files[0]"},
                 {"{\"language\": \"python\", \"files\": [{\"content\": \"a\", \"encoding\": \"rot13\"}]}", "files[0]"},
                 {"{\"language\": \"python\", \"files\": [{\"content\": \"a\", \"encoding\": \"hex\"}]}", "files[0]"},
+                {"{\"language\": \"python\", \"files\": [{\"content\": \"61\\u0000\", \"encoding\": \"hex\"}]}",
+                 "files[0]"},
+                {"{\"language\": \"python\", \"files\": [{\"content\": \"a\", \"name\": \"a\\u0000b\"}]}", "name"},
+                {"{\"language\": \"python\\u0000\", \"files\": [{\"content\": \"a\"}]}", "language"},
                 {"{\"language\": \"python\", \"files\": [{\"content\": \"a\"}], \"args\": [1]}", "args"},
                 {"{\"language\": \"python\", \"files\": [{\"content\": \"a\"}], \"run_timeout\": 60001}",
                  "run_timeout"},
