@@ -16,6 +16,7 @@
 
 #define POLL_MS 1000
 #define END_MS 3000L
+#define BEGIN_MS 10000L
 #define PARSE_ERROR (-32700)
 
 /* ---- towards the client */
@@ -67,6 +68,7 @@ void mcp_bridge_free(struct mcp_bridge *bridge) {
         while (bridge->posts)
                 mcp_post_free(bridge->posts);
         curl_multi_cleanup(bridge->multi);
+        free(bridge->greeting);
         free(bridge->url);
         free(bridge);
 }
@@ -87,12 +89,17 @@ static bool take_cancel(struct mcp_bridge *bridge, const json_t *message) {
         return false;
 }
 
-static int send_post(struct mcp_bridge *bridge, const char *line, size_t length, const json_t *message) {
+static int send_post(struct mcp_bridge *bridge, const char *line, size_t length, const json_t *message, bool again) {
         struct mcp_post *post = mcp_post_new(bridge, line, length);
         if (!post)
                 return -ENOMEM;
+        post->again = again;
         post->id = json_object_get(message, "method") ? json_incref(json_object_get(message, "id")) : NULL;
         post->is_initialize = strcmp(json_text(message, "method"), "initialize") == 0;
+        if (post->is_initialize) {
+                free(bridge->greeting);
+                bridge->greeting = strdup(post->message);
+        }
         if (mcp_post_prepare(post, "POST", message) && curl_multi_add_handle(bridge->multi, post->curl) == CURLM_OK)
                 return 0;
         mcp_post_free(post);
@@ -105,9 +112,43 @@ int mcp_bridge_send(struct mcp_bridge *bridge, const char *line, size_t length) 
         if (!message)
                 mcp_write_error(bridge, NULL, PARSE_ERROR, "a line must be one JSON object: a message of the protocol");
         else if (!take_cancel(bridge, message))
-                r = send_post(bridge, line, length, message);
+                r = send_post(bridge, line, length, message, false);
         json_decref(message);
         return r < 0 ? r : bridge->failed;
+}
+
+/* ---- a session that has ended */
+
+static bool begin_again(struct mcp_bridge *bridge) {
+        const char *line = bridge->greeting ? bridge->greeting : "";
+        char session[MCP_HEADER_MAX];
+        json_t *message = service_parse(line, strlen(line));
+        struct mcp_post *post = message ? mcp_post_new(bridge, line, strlen(line)) : NULL;
+        memcpy(session, bridge->session, sizeof(session));
+        if (post)
+                post->is_initialize = true;
+        bool begun = post && mcp_post_prepare(post, "POST", message) && mcp_post_wait(post, BEGIN_MS) &&
+                     strcmp(session, bridge->session) != 0;
+        if (!begun) /* to be tried again with the next message */
+                memcpy(bridge->session, session, sizeof(session));
+        if (post)
+                mcp_post_free(post);
+        json_decref(message);
+        return begun;
+}
+
+/*
+ * A session ends with the service, or when it is left alone. Who speaks HTTP is told by the status, and begins a new
+ * one; over pipes the protocol has no word for that, and a client would be refused until its end. What was refused has
+ * not run, and the conversation is the same: the address names it.
+ */
+bool mcp_bridge_renew(struct mcp_bridge *bridge, const struct mcp_post *post) {
+        if (strcmp(post->session, bridge->session) == 0 && !begin_again(bridge))
+                return false;
+        json_t *message = service_parse(post->message, strlen(post->message));
+        bool sent = message && send_post(bridge, post->message, strlen(post->message), message, true) == 0;
+        json_decref(message);
+        return sent;
 }
 
 /* ---- the loop */
@@ -174,9 +215,8 @@ void mcp_bridge_end_session(struct mcp_bridge *bridge) {
                 return;
         struct mcp_post *post = mcp_post_new(bridge, "", 0);
         json_t *nothing = json_object();
-        if (post && mcp_post_prepare(post, "DELETE", nothing) &&
-            curl_easy_setopt(post->curl, CURLOPT_TIMEOUT_MS, END_MS) == CURLE_OK)
-                curl_easy_perform(post->curl);
+        if (post && mcp_post_prepare(post, "DELETE", nothing))
+                mcp_post_wait(post, END_MS);
         if (post)
                 mcp_post_free(post);
         json_decref(nothing);

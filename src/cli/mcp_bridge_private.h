@@ -25,6 +25,8 @@ struct mcp_post {
         bool is_initialize;
         bool alone; /* of a revision without sessions: ending the request cancels it */
         bool answered, cancelled;
+        bool again;                   /* it was sent before, in a session that had ended */
+        char session[MCP_HEADER_MAX]; /* in which it was sent; "" for none */
         struct sse_parser parser;
         char *body;
         size_t body_length, body_size;
@@ -36,6 +38,7 @@ struct mcp_bridge {
         CURLM *multi;
         char *url;
         char session[MCP_HEADER_MAX], revision[MCP_HEADER_MAX]; /* "" before they are known */
+        char *greeting;                                         /* the `initialize` that began the session */
         struct mcp_post *posts;
         int failed; /* a write: negative errno */
 };
@@ -44,11 +47,16 @@ struct mcp_bridge {
 void mcp_write_message(struct mcp_bridge *bridge, const json_t *message);
 void mcp_write_error(struct mcp_bridge *bridge, json_t *id, int code, const char *message);
 
+/* Sends what has found its session ended in a new one. False: there is none to be had. */
+bool mcp_bridge_renew(struct mcp_bridge *bridge, const struct mcp_post *post);
+
 /* mcp_post.c. NULL: out of memory. It belongs to the bridge's list. */
 struct mcp_post *mcp_post_new(struct mcp_bridge *bridge, const char *line, size_t length);
 /* Ends it, if it is under way. */
 void mcp_post_free(struct mcp_post *post);
 /* All that a request of this method needs; what the message says goes into headers. */
 bool mcp_post_prepare(struct mcp_post *post, const char *method, const json_t *message);
+/* Waits for the answer, so long at most, instead of having it passed on. True: it is the result of a request. */
+bool mcp_post_wait(struct mcp_post *post, long most_ms);
 /* It is over: says so to the client, if the service has not, and frees it. */
 void mcp_post_conclude(struct mcp_post *post, CURLcode result);

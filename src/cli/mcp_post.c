@@ -139,11 +139,26 @@ static bool is_message(const struct mcp_post *post) {
         return found;
 }
 
+bool mcp_post_wait(struct mcp_post *post, long most_ms) {
+        if (curl_easy_setopt(post->curl, CURLOPT_TIMEOUT_MS, most_ms) != CURLE_OK ||
+            curl_easy_perform(post->curl) != CURLE_OK)
+                return false;
+        json_t *body = post->body ? service_parse(post->body, post->body_length) : NULL;
+        bool is_result = json_object_get(body, "result") != NULL;
+        json_decref(body);
+        return is_result;
+}
+
 void mcp_post_conclude(struct mcp_post *post, CURLcode result) {
         long status = 0;
         curl_easy_getinfo(post->curl, CURLINFO_RESPONSE_CODE, &status);
         if (result == CURLE_OK && post->is_initialize)
                 take_revision(post);
+        if (result == CURLE_OK && status == 404 && *post->session && !post->again &&
+            mcp_bridge_renew(post->bridge, post)) {
+                mcp_post_free(post);
+                return;
+        }
         if (result == CURLE_OK && is_message(post))
                 pass_message(post, post->body, post->body_length);
         else if (!post->answered && !post->cancelled && (result != CURLE_OK || status < 200 || status > 299))
@@ -207,6 +222,7 @@ static bool add_headers(struct mcp_post *post, const json_t *message) {
                 return add_headers_alone(post, message, revision);
         if (post->is_initialize)
                 return true;
+        memcpy(post->session, bridge->session, sizeof(post->session));
         return (!*bridge->session || add_header(post, "Mcp-Session-Id", bridge->session)) &&
                (!*bridge->revision || add_header(post, "MCP-Protocol-Version", bridge->revision));
 }

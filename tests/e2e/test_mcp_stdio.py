@@ -4,13 +4,14 @@ import os
 import select
 import signal
 import subprocess
+import time
 from types import SimpleNamespace
 
 import pytest
 
 from support.cli import Cli
 from support.harness import HttpSide
-from support.mcp_raw import META, wait_for
+from support.mcp_raw import META, RawMcp, wait_for
 
 
 class Stdio:
@@ -203,6 +204,38 @@ def test_a_service_that_goes_away_is_said(side):
     assert answer["id"] == 7 and "cannot be reached, or went away" in answer["error"]["message"]
     code, _, errors = client.end()
     assert code == 0 and "went away" in errors
+
+
+def test_a_session_that_has_ended_begins_again(service, agent):
+    """Over pipes a client cannot be told: messages of whatever kind go on, in the same conversation."""
+    client = Stdio(service, "--agent", agent)
+    client.begin()
+    client.send(call(1, "x = 42"))
+    client.receive()
+    for _ in range(2):
+        for _ in range(100):  # the most that a project may have: the one that was left alone for longest makes room
+            RawMcp(service).initialize()
+        client.send(*(call(number, "x") for number in range(2, 6)))
+        answers = [client.receive() for _ in range(4)]
+        assert sorted(answer["id"] for answer in answers) == [2, 3, 4, 5]
+        assert all(answer["result"]["content"][0]["text"] == "[value]\n42\n" for answer in answers), answers
+    assert client.end() == (0, b"", "")
+
+
+def test_a_session_that_cannot_begin_again_is_said():
+    side = HttpSide(conversation_ttl_s=1)
+    side.request("PUT", "/v1/agents/mcp-gone", {})
+    client = Stdio(SimpleNamespace(url=f"http://127.0.0.1:{side.port}", key=side.key), "--agent", "mcp-gone")
+    client.begin()
+    side.request("DELETE", "/v1/agents/mcp-gone")
+    time.sleep(1.2)
+    client.send(request(1, "ping"))
+    assert "no such session" in client.receive()["error"]["message"]
+    side.request("PUT", "/v1/agents/mcp-gone", {})
+    client.send(request(2, "ping"))
+    assert client.receive() == {"jsonrpc": "2.0", "id": 2, "result": {}}
+    assert client.end()[0] == 0
+    side.stop()
 
 
 def test_a_reader_that_goes_away_ends_it(service):

@@ -254,7 +254,8 @@ static void executions_become_runs(void **state) {
         assert_non_null(strstr(json_string_value(json_object_get(run, "code")), "sys.argv = [\"m\", \"é'\"]\n"));
         assert_int_equal(json_array_size(json_object_get(run, "files")), 1);
         json_decref(run);
-        assert_int_equal(decode("{\"language\": \"python\", \"stdin\": \"a\\u0000b\", \"files\": [{\"content\": \"a\"}]}",
+        assert_int_equal(decode("{\"language\": \"python\", \"stdin\": \"a\\u0000b\","
+                                "\"files\": [{\"content\": \"a\"}]}",
                                 &run, &e),
                          0);
         assert_int_equal(json_string_length(json_object_get(run, "stdin")), 3);
