@@ -35,6 +35,7 @@ static const struct option_row rows[] = {
 struct input {
         char *bytes;
         size_t length, size;
+        size_t looked; /* so many bytes have no line break */
         bool ended;
 };
 
@@ -42,9 +43,9 @@ struct input {
 static int read_more(struct input *input) {
         if (input->length + READ_BYTES > input->size) {
                 size_t size = 2 * (input->length + READ_BYTES);
-                char *grown = input->length <= MCP_MESSAGE_MAX ? realloc(input->bytes, size) : NULL;
+                char *grown = realloc(input->bytes, size);
                 if (!grown)
-                        return input->length <= MCP_MESSAGE_MAX ? -ENOMEM : -EMSGSIZE;
+                        return -ENOMEM;
                 input->bytes = grown;
                 input->size = size;
         }
@@ -65,10 +66,14 @@ static bool is_blank(const char *line, size_t length) {
 
 /* Sends one line, if a whole one is there: what it brings about may have to come before the next. */
 static int send_line(struct mcp_bridge *bridge, struct input *input, bool *ret_sent) {
-        char *end = input->length ? memchr(input->bytes, '\n', input->length) : NULL;
+        size_t left = input->length - input->looked;
+        char *end = left ? memchr(input->bytes + input->looked, '\n', left) : NULL;
         size_t length = end ? (size_t)(end - input->bytes) : input->length;
         size_t whole = end ? length + 1 : length;
         *ret_sent = whole > 0 && (end || input->ended);
+        input->looked = *ret_sent ? 0 : input->length;
+        if (length > MCP_MESSAGE_MAX)
+                return -EMSGSIZE;
         if (!*ret_sent)
                 return 0;
         int r = is_blank(input->bytes, length) ? 0 : mcp_bridge_send(bridge, input->bytes, length);

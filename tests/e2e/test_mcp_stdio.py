@@ -1,6 +1,7 @@
 """platformctl mcp: the MCP server for programs that speak over standard input and output."""
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -102,6 +103,18 @@ def test_lines_may_come_all_at_once(service):
     assert done.code == 0 and done.stderr == "", done
     messages = [json.loads(line) for line in done.stdout.splitlines()]
     assert [message["id"] for message in messages] == [0, 1] and messages[1]["result"]["isError"] is False
+
+
+def test_a_long_line(service):
+    """It is looked through once, however many pieces it comes in; one that no service takes ends the process."""
+    begin = json.dumps(request(0, "initialize", protocolVersion="2025-11-25", capabilities={})).encode() + b"\n"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    done = Cli(service.url, service.key)("mcp", given=begin + json.dumps(call(1, "1")).encode() + b" " * (60 << 20))
+    seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before  # those of a processor
+    assert json.loads(done.stdout.splitlines()[1])["error"]["message"].startswith("the service says: The body has 629")
+    assert done.code == 0 and seconds < 2.5, (done, seconds)
+    done = Cli(service.url, service.key)("mcp", given=begin + b" " * (65 << 20) + b"\n")
+    assert done.code == 65 and "longer than 64 MiB" in done.stderr and len(done.stdout.splitlines()) == 1
 
 
 def test_output_comes_while_it_is_printed_and_requests_run_side_by_side(service, stdio):
