@@ -8,9 +8,11 @@ second try safe; and that only with a service that says it heeds one.
 from __future__ import annotations
 
 import contextvars
+import email.utils
 import json
 import random
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any, Generic, TypeVar
@@ -45,6 +47,15 @@ class Retries:
     lost_connections: int = 2
 
 
+def _seconds(text: str) -> float | None:
+    """What Retry-After says: seconds, as of the service, or a date, as proxies may send it."""
+    try:
+        date = email.utils.parsedate_tz(text)
+        return max(0.0, email.utils.mktime_tz(date) - time.time() if date else float(text))
+    except (ValueError, OverflowError):
+        return None
+
+
 def error_of(response: Response) -> ApiError:
     """The body of an error, or what can be said of an answer that is none of the service's own."""
     try:
@@ -58,16 +69,12 @@ def error_of(response: Response) -> ApiError:
                 f"The service sends elsewhere ({response.headers.get('Location')!r}), which is not followed: use "
                 "the address where it really is."
             )
-    try:
-        retry_after = max(0.0, float(response.headers.get("Retry-After") or ""))
-    except ValueError:
-        retry_after = None
     return ApiError(
         response.status,
         kind,
         message,
         None if param is None else str(param),
-        retry_after,
+        _seconds(response.headers.get("Retry-After") or ""),
         response.headers.get("X-Request-Id"),
     )
 

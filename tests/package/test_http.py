@@ -1,5 +1,6 @@
 """The HTTP side: connections, certificates, proxies, redirects, and when a request is made again."""
 import asyncio
+import email.utils
 import http.server
 import socket
 import ssl
@@ -237,6 +238,18 @@ def test_not_longer_than_allowed(fake):
         client.run("1")
     assert (caught.value.status, caught.value.type, caught.value.retry_after) == (503, "overloaded", 5)
     assert len(fake.requests) == 1
+
+
+@pytest.mark.parametrize("says, least, most", [
+    (lambda: email.utils.formatdate(time.time() + 100, usegmt=True), 90, 100), ("Thu, 01 Jan 1970 00:00:00 GMT", 0, 0),
+    ("2.5", 2.5, 2.5), ("-3", 0, 0), ("soon", None, None), ("Thu, 99 Foo 1970 99:00:00 GMT", None, None),
+    ("", None, None)], ids=lambda value: str(value) if isinstance(value, str) else "")
+def test_how_long_may_be_a_date(fake, says, least, most):
+    fake.on(*RUN, (503, error("overloaded", "busy"), {"Retry-After": says() if callable(says) else says}))
+    with Client(fake.url, KEY, retries=Retries(seconds=0)) as client, pytest.raises(ApiError) as caught:
+        client.run("1")
+    wait = caught.value.retry_after
+    assert wait is None if least is None else least <= wait <= most
 
 
 def test_busy_for_ever_ends(fake, monkeypatch):

@@ -73,11 +73,17 @@ function lost(base: string, problem: unknown): ConnectionFailed {
     : new ConnectionFailed(`The connection to ${base} was lost: ${words}.`, true, problem);
 }
 
+/** What Retry-After says: seconds, as of the service, or a date, as proxies may send it. */
+function secondsOf(text: string): number | undefined {
+  const number = Number.parseFloat(text);
+  const seconds = Number.isNaN(number) ? (Date.parse(text) - Date.now()) / 1000 : number;
+  return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined;
+}
+
 export async function errorOf(response: Response): Promise<ApiError> {
   const text = await response.text().catch(() => "");
-  const retryAfter = Number.parseFloat(response.headers.get("Retry-After") ?? "");
   const details = {
-    retryAfter: Number.isFinite(retryAfter) ? Math.max(0, retryAfter) : undefined,
+    retryAfter: secondsOf(response.headers.get("Retry-After") ?? ""),
     requestId: response.headers.get("X-Request-Id") ?? undefined,
   };
   try {

@@ -194,6 +194,19 @@ test("not longer than allowed", async () => {
   assert.equal(platform.requests.length, 1);
 });
 
+test("how long may be a date", async () => {
+  const said = async (text) => {
+    platform.on(RUN, refusal(503, "overloaded", "busy", { "Retry-After": text }));
+    client = new Client({ url: platform.url, key: KEY, retries: { seconds: 0 } });
+    return client.run("1").catch((error) => error.retryAfter);
+  };
+  const seconds = await said(new Date(Date.now() + 100_000).toUTCString());
+  assert.ok(seconds > 90 && seconds <= 100, String(seconds));
+  assert.equal(await said("Thu, 01 Jan 1970 00:00:00 GMT"), 0);
+  assert.equal(await said("2.5"), 2.5);
+  assert.equal(await said("soon"), undefined);
+});
+
 test("not what does not pass by waiting, or may have run", async () => {
   for (const answer of [
     refusal(429, "session_limit", "2"),
