@@ -76,6 +76,17 @@ def test_old_sources_go(session):
     assert "ZeroDivisionError" in session.run("f()").stderr
 
 
+@pytest.mark.parametrize("where", ["main.py", "cells/cell2.py", "cells/cell3.py"])
+@pytest.mark.parametrize("reader", ["", "import threading; threading.Thread(target=open, args=(path,), daemon=True).start()"])
+def test_a_pipe_in_the_place_of_a_source_stops_nothing(session, where, reader):
+    """Opening one waits for a reader; the sources of the cells to come are put where the snippet can put things, too."""
+    session.run(f"import os\npath = os.path.join(os.path.expanduser('~'), '{where}')\n"
+                f"if os.path.exists(path): os.unlink(path)\nos.mkfifo(path)\n{reader}")
+    for number in (2, 3, 4):
+        outcome = session.run(f"print({number})")
+        assert (outcome.stdout, outcome.exit_code) == (f"{number}\n", 0) and outcome.seconds < 5
+
+
 def test_the_file_is_the_present_cells(session):
     session.run("x = 1")
     assert session.run("print(open(__file__).read())  # 2").stdout == "print(open(__file__).read())  # 2\n"

@@ -19,7 +19,8 @@ from .guard import MODULES, release_signals, run_at_root
 
 _open, _write, _close = os.open, os.write, os.close
 _pwrite, _ftruncate, _fstat = os.pwrite, os.ftruncate, os.fstat
-_FILE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+# A FIFO that an earlier call has put there must not make the next one wait for a reader.
+_FILE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _LINES_AT_ONCE = 256 << 10  # bytes of source that are split into lines before the run; more, when asked for
 
 
