@@ -51,6 +51,13 @@ def test_shown_again_when_asked_for(session):
     assert pictures(session.run("first.show()\nfirst")) == 1, "once a call"
 
 
+@pytest.mark.parametrize("asked", ["plt.show()", "fig.show()", "fig"])
+def test_shown_again_when_asked_for_in_a_call_that_saves_it_too(session, asked):
+    assert pictures(session.run("fig, ax = plt.subplots()\nax.plot([1, 2])\nplt.show()")) == 1
+    assert pictures(session.run(f"plt.savefig('a.png')\n{asked}")) == 1
+    assert pictures(session.run("x = 1")) == 0
+
+
 def test_a_new_figure_beside_old_ones(session):
     session.run("plt.figure()\nplt.plot([1])\nplt.show()")
     assert pictures(session.run("plt.figure()\nplt.plot([2])\nplt.show()")) == 1

@@ -141,15 +141,16 @@ class _Figures:
     def __init__(self):
         self._shown = weakref.WeakKeyDictionary()
         self._saved = weakref.WeakSet()
-        self._of_this_run = weakref.WeakSet()  # shown or saved in it
+        self.begin()
         self._rendering = False
 
     def begin(self) -> None:
-        self._of_this_run = weakref.WeakSet()
+        self._of_this_run = weakref.WeakSet()  # shown or saved in it
+        self._shown_in_it = weakref.WeakSet()
 
     def is_shown(self, figure) -> bool:
         """In this run, that is."""
-        return figure in self._shown and figure in self._of_this_run
+        return figure in self._shown_in_it
 
     def is_done(self, figure) -> bool:
         """It was seen in this run, or was seen before and has not been changed since (`stale`: matplotlib's word)."""
@@ -166,7 +167,7 @@ class _Figures:
         """Sends its picture if that has changed since the last time; with ``again`` also if that was in another run."""
         if self._rendering:
             return
-        first = figure not in self._of_this_run
+        first = figure not in self._shown_in_it
         if first and not again and self.is_done(figure):
             return
         self._rendering = True
@@ -177,6 +178,7 @@ class _Figures:
             self._rendering = False
         checksum = crc32(picture)
         self._of_this_run.add(figure)
+        self._shown_in_it.add(figure)
         if self._shown.get(figure) != checksum or (first and again):
             self._shown[figure] = checksum
             _sink.send({"image/png": picture, "text/plain": represent.text(figure, 1000)})
