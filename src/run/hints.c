@@ -73,6 +73,9 @@ static const struct {
         {"ValueError", "for integer string conversion",
          "Python refuses to turn integers of more than 4300 digits into text: call sys.set_int_max_str_digits(0) "
          "first, or print fewer digits."},
+        {"OperationalError", "unable to open database file",
+         "The database is not there or cannot be made there: only the working directory /mnt/data, the home directory "
+         "and /tmp can be written, and folders have to be made first; use a relative path such as \"data.db\"."},
         {"TclError", NULL, "The sandbox has no display: draw with matplotlib and use plt.show() or plt.savefig()."},
         {"ImportError", "Cannot load backend",
          "The sandbox has no display: leave matplotlib's backend as it is and use plt.show() or plt.savefig()."},
@@ -95,9 +98,7 @@ static const struct {
                                  "plt.rcParams[\"font.family\"] = [\"DejaVu Sans\", \"WenQuanYi Micro Hei\"]."},
 };
 
-/* Programs that people reach for to install or to download. */
-static const char *const missing_programs[] = {"pip",     "pip3", "conda", "uv",  "apt",
-                                               "apt-get", "curl", "wget",  "git", "npm"};
+#define STARTING_A_PROGRAM "in _execute_child" /* in the traceback: subprocess has found none */
 
 struct exception {
         char type[64]; /* without its module */
@@ -213,19 +214,34 @@ static bool say_missing_module(const struct hint_facts *facts, const struct exce
         return true;
 }
 
+/* A path could as well be that of the folder that the program was to run in. */
 static bool say_missing_program(const struct hint_facts *facts, const struct exception *exception,
                                 char hint[HINT_BYTES]) {
         char name[80];
-        if (strcmp(exception->type, "FileNotFoundError") != 0 || !quoted_name(exception->message, name, sizeof(name)))
+        if (strcmp(exception->type, "FileNotFoundError") != 0 || !quoted_name(exception->message, name, sizeof(name)) ||
+            !contains(facts->stderr_end, facts->stderr_length, STARTING_A_PROGRAM))
                 return false;
-        for (size_t i = 0; i < ARRAY_SIZE(missing_programs); i++)
-                if (strcmp(name, missing_programs[i]) == 0) {
-                        snprintf(hint, HINT_BYTES,
-                                 "There is no program \"%s\" in the sandbox, and " NO_INSTALLS " (%s).", name,
-                                 facts->libraries);
-                        return true;
-                }
-        return false;
+        snprintf(hint, HINT_BYTES, "There is no program \"%s\" in the sandbox, and " NO_INSTALLS " (%s).", name,
+                 facts->libraries);
+        return true;
+}
+
+/* "Command '...' returned non-zero exit status 1.": pip as a module, and what the shell has not found. */
+static bool say_failed_command(const struct hint_facts *facts, const struct exception *exception,
+                               char hint[HINT_BYTES]) {
+        if (strcmp(exception->type, "CalledProcessError") != 0)
+                return false;
+        if (strstr(exception->message, "'pip'") || strstr(exception->message, "-m pip "))
+                snprintf(hint, HINT_BYTES, "There is no pip in the sandbox, and " NO_INSTALLS " (%s).",
+                         facts->libraries);
+        else if (strstr(exception->message, "exit status 127"))
+                snprintf(hint, HINT_BYTES,
+                         "There is no such program in the sandbox, only a shell and basic text tools, and " NO_INSTALLS
+                         " (%s).",
+                         facts->libraries);
+        else
+                return false;
+        return true;
 }
 
 /* "a.csv, b/c.csv and 3 more". */
@@ -291,7 +307,8 @@ static bool say_notebook_command(const struct hint_facts *facts, const struct ex
 /* What needs more than a line of the table; asked first, in this order. */
 static bool (*const sayings[])(const struct hint_facts *facts, const struct exception *exception,
                                char hint[HINT_BYTES]) = {
-        say_missing_module, say_missing_program, say_missing_file, say_missing_name, say_notebook_command,
+        say_missing_module, say_missing_program,  say_failed_command,
+        say_missing_file,   say_missing_name,     say_notebook_command,
 };
 
 static bool say_exception(const struct hint_facts *facts, char hint[HINT_BYTES]) {

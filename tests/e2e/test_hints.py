@@ -22,6 +22,11 @@ FAILURES = {
     "a table as text": ("import pandas as pd\npd.DataFrame({'a': [1]}).to_markdown()",
                         ["\"tabulate\" is not installed"]),
     "pip": ("import subprocess\nsubprocess.run(['pip', 'install', 'x'])", ["no program \"pip\""]),
+    "pip as a module": ("import subprocess, sys\n"
+                        "subprocess.check_call([sys.executable, '-m', 'pip', 'install', 'x'])", ["no pip"]),
+    "a program": ("import subprocess\nsubprocess.run(['ffmpeg', '-i', 'a.mp4'])", ["no program \"ffmpeg\""]),
+    "a program of the shell": ("import subprocess\nsubprocess.run('wget x', shell=True, check=True)", ["no such program"]),
+    "a database's file": ("import sqlite3\nsqlite3.connect('/data/a.db')", ["/mnt/data"]),
     "a download": ("import urllib.request\nurllib.request.urlopen('http://example.com')", ["no network"]),
     "a name lookup": ("import socket\nsocket.getaddrinfo('example.com', 80)", ["no network"]),
     "a socket": ("import socket\nsocket.create_connection(('10.0.0.1', 80), 2)", ["no network"]),

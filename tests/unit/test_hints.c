@@ -11,6 +11,7 @@
 #include "run/work_channel.h"
 
 #define TRACEBACK "Traceback (most recent call last):\n  File \"/home/nonroot/main.py\", line 1, in <module>\n    x()\n"
+#define PROGRAM TRACEBACK "  File \"/usr/local/lib/python3.12/subprocess.py\", line 1950, in _execute_child\n    raise\n"
 
 static bool choose(enum outcome outcome, int exit_code, const char *text, char hint[HINT_BYTES]) {
         return hint_choose(
@@ -48,7 +49,18 @@ static const struct {
          "use to_string() of pandas"},
         {TRACEBACK "ImportError: Unable to find a usable engine; tried using: 'pyarrow', 'fastparquet'.\n",
          "CSV files"},
-        {TRACEBACK "FileNotFoundError: [Errno 2] No such file or directory: 'pip'\n", "no program \"pip\""},
+        {PROGRAM "FileNotFoundError: [Errno 2] No such file or directory: 'pip'\n", "no program \"pip\""},
+        {PROGRAM "FileNotFoundError: [Errno 2] No such file or directory: 'ffmpeg'\n", "no program \"ffmpeg\""},
+        {PROGRAM "FileNotFoundError: [Errno 2] No such file or directory: 'in/here'\n", "only the `files`"},
+        {TRACEBACK "FileNotFoundError: [Errno 2] No such file or directory: 'pip'\n", "only the `files`"},
+        {TRACEBACK "subprocess.CalledProcessError: Command '['/usr/bin/python', '-m', 'pip', 'install', 'x']' returned "
+                   "non-zero exit status 1.\n",
+         "no pip in the sandbox, and nothing can be installed"},
+        {TRACEBACK "subprocess.CalledProcessError: Command 'python3 -m pip install x' returned non-zero exit status 1.\n",
+         "no pip in the sandbox, and nothing can be installed"},
+        {TRACEBACK "subprocess.CalledProcessError: Command 'curl x' returned non-zero exit status 127.\n",
+         "no such program in the sandbox"},
+        {TRACEBACK "sqlite3.OperationalError: unable to open database file\n", "relative path"},
         {TRACEBACK "FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'\n", "only the `files`"},
         {TRACEBACK "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>\n",
          "no network"},
@@ -104,6 +116,7 @@ static void says_nothing_where_nothing_is_known(void **state) {
                 "\n\n\n",
                 "no newline",
                 TRACEBACK "ValueError: x\n",
+                TRACEBACK "subprocess.CalledProcessError: Command 'false' returned non-zero exit status 1.\n",
                 TRACEBACK "KeyError: 'k9'\n",
                 TRACEBACK "ZeroDivisionError: division by zero\n",
                 "just text about an Error: NameError: x is not defined here\n",
