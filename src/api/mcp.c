@@ -305,7 +305,8 @@ void mcp_handle_get(struct api *api, struct http_request *request) {
         struct mcp_error e = {.code = 0};
         if (!admit_origin(request))
                 return;
-        if (!last_event_id) {
+        /* HEAD, which finds its way here as well, would take the stream from who reads it. */
+        if (!last_event_id || strcmp(request->method, "GET") != 0) {
                 http_reply_header(request, "Allow", "POST, DELETE");
                 mcp_error_set(&e, MCP_INVALID_REQUEST,
                               "The server says nothing of its own accord. GET is for coming back "

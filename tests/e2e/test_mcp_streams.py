@@ -122,6 +122,17 @@ def test_a_client_comes_back(service, mcp):
     other.delete()
 
 
+def test_who_asks_for_the_head_alone_takes_no_stream(service, mcp):
+    code = "import time\nfor i in range(3):\n print(i, flush=True)\n time.sleep(0.5)"
+    stream = mcp.stream(mcp.message("tools/call", {"name": "run_python", "arguments": {"code": code},
+                                                   "_meta": {"progressToken": 1}}))
+    events = iter(stream)
+    first, _ = next(events)
+    answer = service.request("HEAD", mcp.path, headers=mcp.headers({"Last-Event-ID": first}))
+    assert answer.status == 405 and answer.headers["Allow"] == "POST, DELETE"
+    assert [message for _, message in events][-1]["result"]["structuredContent"]["stdout"] == "0\n1\n2\n"
+
+
 def test_a_lost_connection_ends_no_run_of_a_session(service, mcp):
     with mcp.stream(call_message(mcp, SLEEP.format(2) + "\nprint('survived')")) as events:
         next(iter(events))
