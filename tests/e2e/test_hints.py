@@ -25,7 +25,8 @@ FAILURES = {
     "pip as a module": ("import subprocess, sys\n"
                         "subprocess.check_call([sys.executable, '-m', 'pip', 'install', 'x'])", ["no pip"]),
     "a program": ("import subprocess\nsubprocess.run(['ffmpeg', '-i', 'a.mp4'])", ["no program \"ffmpeg\""]),
-    "a program of the shell": ("import subprocess\nsubprocess.run('wget x', shell=True, check=True)", ["no such program"]),
+    "a program of the shell": ("import subprocess\nsubprocess.run('wget x', shell=True, check=True)",
+                               ["no such program"]),
     "a database's file": ("import sqlite3\nsqlite3.connect('/data/a.db')", ["/mnt/data"]),
     "a download": ("import urllib.request\nurllib.request.urlopen('http://example.com')", ["no network"]),
     "a name lookup": ("import socket\nsocket.getaddrinfo('example.com', 80)", ["no network"]),

@@ -11,7 +11,7 @@
 #include "run/work_channel.h"
 
 #define TRACEBACK "Traceback (most recent call last):\n  File \"/home/nonroot/main.py\", line 1, in <module>\n    x()\n"
-#define PROGRAM TRACEBACK "  File \"/usr/local/lib/python3.12/subprocess.py\", line 1950, in _execute_child\n    raise\n"
+#define PROGRAM TRACEBACK "  File \"/usr/lib/python3.12/subprocess.py\", line 1, in _execute_child\n    raise x\n"
 
 static bool choose(enum outcome outcome, int exit_code, const char *text, char hint[HINT_BYTES]) {
         return hint_choose(
@@ -56,7 +56,7 @@ static const struct {
         {TRACEBACK "subprocess.CalledProcessError: Command '['/usr/bin/python', '-m', 'pip', 'install', 'x']' returned "
                    "non-zero exit status 1.\n",
          "no pip in the sandbox, and nothing can be installed"},
-        {TRACEBACK "subprocess.CalledProcessError: Command 'python3 -m pip install x' returned non-zero exit status 1.\n",
+        {TRACEBACK "subprocess.CalledProcessError: Command 'py -m pip install x' returned non-zero exit status 1.\n",
          "no pip in the sandbox, and nothing can be installed"},
         {TRACEBACK "subprocess.CalledProcessError: Command 'curl x' returned non-zero exit status 127.\n",
          "no such program in the sandbox"},

@@ -77,14 +77,22 @@ def test_old_sources_go(session):
 
 
 @pytest.mark.parametrize("where", ["main.py", "cells/cell2.py", "cells/cell3.py"])
-@pytest.mark.parametrize("reader", ["", "import threading; threading.Thread(target=open, args=(path,), daemon=True).start()"])
+@pytest.mark.parametrize("reader", [
+    "", "import threading; threading.Thread(target=open, args=(path,), daemon=True).start()"])
 def test_a_pipe_in_the_place_of_a_source_stops_nothing(session, where, reader):
-    """Opening one waits for a reader; the sources of the cells to come are put where the snippet can put things, too."""
+    """Opening one waits for a reader; sources of cells to come are put where the snippet can put things, too."""
     session.run(f"import os\npath = os.path.join(os.path.expanduser('~'), '{where}')\n"
                 f"if os.path.exists(path): os.unlink(path)\nos.mkfifo(path)\n{reader}")
     for number in (2, 3, 4):
         outcome = session.run(f"print({number})")
         assert (outcome.stdout, outcome.exit_code) == (f"{number}\n", 0) and outcome.seconds < 5
+
+
+def test_tracebacks_show_lines_after_the_home_directory_was_emptied(session):
+    session.run("import os, shutil\nhome = os.path.expanduser('~')\n"
+                "for name in os.listdir(home):\n    shutil.rmtree(os.path.join(home, name), ignore_errors=True)")
+    for _ in range(2):
+        assert "    1 / 0\n    ~~^~~\n" in session.run("x = 1\n1 / 0").stderr
 
 
 def test_the_file_is_the_present_cells(session):

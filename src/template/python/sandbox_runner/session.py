@@ -29,7 +29,8 @@ from .claim import ClaimLost
 from .guard import MODULES, call_at_root
 
 _exit, _open, _close, _dup2, _fstat = os._exit, os.open, os.close, os.dup2, os.fstat
-_unlink, _listdir, _get_objects, _is_regular = os.unlink, os.listdir, gc.get_objects, stat.S_ISREG
+_unlink, _mkdir, _listdir = os.unlink, os.mkdir, os.listdir
+_get_objects, _is_regular = gc.get_objects, stat.S_ISREG
 _fcntl, _F_GETFL, _O_ACCMODE = fcntl.fcntl, fcntl.F_GETFL, os.O_ACCMODE
 _getrlimit, _setrlimit, _FILES = resource.getrlimit, resource.setrlimit, resource.RLIMIT_NOFILE
 _LATE_WRITER_SECONDS = 1.0
@@ -159,8 +160,11 @@ class _Sources:
         self._folder = folder
         self._kept = collections.deque()
         self._bytes = 0
+        self._make_folder()
+
+    def _make_folder(self) -> None:
         try:
-            os.mkdir(folder)
+            _mkdir(self._folder)
         except OSError:
             pass  # it is there already, or the cells have no files
 
@@ -173,7 +177,9 @@ class _Sources:
         self._bytes += len(source)
         while len(self._kept) > _SOURCES_MAX or (self._bytes > _SOURCES_BYTES_MAX and len(self._kept) > 1):
             self._forget(*self._kept.popleft())
-        snippet.write_file(name, source)
+        if not snippet.write_file(name, source):  # a cell has emptied the home directory
+            self._make_folder()
+            snippet.write_file(name, source)
         if type(linecache.cache) is not dict:
             linecache.cache = {}
         snippet.remember_lines(name, source)

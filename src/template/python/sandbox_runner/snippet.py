@@ -41,7 +41,7 @@ _waiting = {}  # descriptors of files, until there is something to write to them
 
 
 def make_file(script: str) -> None:
-    """Makes the file of a run to come, with a page of memory, while there is time. One that is there keeps what it has."""
+    """Makes the file of a run to come, with a page of memory, while there is time. One that is there stays as it is."""
     try:
         fd = _open(script, _FILE, 0o644)
     except OSError:
@@ -62,12 +62,15 @@ def _made_file(script: str) -> int:
     return fd if fd >= 0 else _open(script, _FILE, 0o644)
 
 
-def write_file(script: str, source: bytes) -> None:
-    """The file that tracebacks and other processes of the snippet read. Without it a run goes on, less clear."""
+def write_file(script: str, source: bytes) -> bool:
+    """The file that tracebacks and other processes of the snippet read. Without it a run goes on, less clear.
+
+    Whether there is one: not if its folder is gone.
+    """
     try:
         fd = _made_file(script)
     except OSError:
-        return
+        return False
     try:
         at = 0
         while at < len(source):
@@ -77,6 +80,7 @@ def write_file(script: str, source: bytes) -> None:
         pass
     finally:
         _close(fd)
+    return True
 
 
 def remember_lines(script: str, source: bytes) -> None:
