@@ -60,6 +60,14 @@ def test_the_published_clients_for_javascript(service, package, stdio, revision)
     check(json.loads(do("node", in_npm("mcp_sdk.mjs"), *words)), service, revision)
 
 
+def test_a_published_client_comes_back_to_a_stream(service):
+    """It asks for a stream of its own as well, and takes the refusal as the protocol means it."""
+    seen = json.loads(do("node", in_npm("mcp_resume.mjs"), service.url, service.key))
+    assert seen["stdout"] == seen["told"] == "step 0\nstep 1\nstep 2\nstep 3\n"
+    gets = [last for method, last in seen["asked"] if method == "GET"]
+    assert None in gets and [last for last in gets if last], seen["asked"]
+
+
 def inspect(service, *words):
     program = NPM / "node_modules" / ".bin" / "mcp-inspector"
     address, key = service.url + "/mcp?conversation_id=mcp-inspector", f"Authorization: Bearer {service.key}"
