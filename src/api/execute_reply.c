@@ -78,7 +78,7 @@ void reply_write_usage(struct json_out *out, const struct run *run) {
 }
 
 static void write_hint(struct json_out *out, const struct run *run, const struct execute_request *execute,
-                       const char *libraries) {
+                       const char *libraries, const struct session_note *note) {
         char tail[HINT_STDERR_BYTES], hint[HINT_BYTES];
         struct hint_facts facts = {
                 .outcome = run->outcome.outcome,
@@ -93,6 +93,7 @@ static void write_hint(struct json_out *out, const struct run *run, const struct
                 .input_count = run->setup.request->input_count,
                 .stateful = run->session != NULL,
                 .skipped_for_size = run->files.skipped_for_size,
+                .on_request = note->on_request,
         };
         json_out_member_string(out, "hint", hint_choose(&facts, hint) ? hint : NULL);
 }
@@ -126,7 +127,7 @@ void execute_reply_write(struct json_out *out, const struct run *run, const stru
         json_out_member_bool(out, "files_complete", run->files_complete && !files->failed);
         write_session(out, execute->run.session != NULL, view->note);
         reply_write_usage(out, run);
-        write_hint(out, run, execute, libraries);
+        write_hint(out, run, execute, libraries, view->note);
         json_out_close(out, '}');
         if (files->failed)
                 out->failed = true; /* a file that would be missing without a word */

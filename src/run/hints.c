@@ -386,7 +386,8 @@ bool hint_choose(const struct hint_facts *facts, char hint[HINT_BYTES]) {
         case OUTCOME_OUTPUT_LIMIT:
                 return say_output_limit(facts, hint);
         case OUTCOME_KILLED:
-                return say(hint,
+                return !facts->on_request &&
+                       say(hint,
                            "The sandbox was lost while the code ran, by no fault that can be told from outside: run "
                            "it again.");
         case OUTCOME_INTERNAL:

@@ -30,6 +30,7 @@ struct hint_facts {
         size_t input_count;
         bool stateful; /* a call of a session: there were others before it */
         bool skipped_for_size; /* a file was too large to be handed over */
+        bool on_request;       /* somebody has ended it, and the reply says so elsewhere */
 };
 
 /* Writes the sentence and returns true, or returns false if there is nothing to say. */

@@ -8,7 +8,7 @@
 #include "session/session.h"
 #include "store/conversations.h"
 
-/* Each completes "…: all variables, imports and functions of earlier calls are lost." */
+/* Each completes "…: all variables, imports and functions of earlier calls are lost.", or the like. */
 static const char *const reasons[SESSION_LOSSES] = {
         [SESSION_LOSS_TIMEOUT] = "A call was over its time limit, so the interpreter was restarted",
         [SESSION_LOSS_EXIT] = "A call ended the interpreter's process (os._exit), so it was restarted",
@@ -96,6 +96,11 @@ void session_note_of(const struct run *run, struct session_note *ret) {
         ret->restarted = true;
         add(ret, ret->message[0] ? " " : "");
         add(ret, reasons[session->lost]);
+        ret->on_request = session->lost == SESSION_LOSS_ENDED || session->lost == SESSION_LOSS_DELETED;
+        if (session->lost == SESSION_LOSS_DELETED) {
+                add(ret, ": all variables, imports, functions and files of it are lost.");
+                return;
+        }
         add(ret, ": all variables, imports and functions are lost.");
         add(ret, session->exit.room_kept && !session->ending
                          ? " The files in the working directory are still there."

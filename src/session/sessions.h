@@ -40,6 +40,7 @@ enum session_loss {
 /* What a call's reply says of its session. */
 struct session_note {
         bool restarted;
+        bool on_request; /* somebody has ended the session, or deleted the conversation, while the call ran */
         char message[1024]; /* "": nothing */
 };
 

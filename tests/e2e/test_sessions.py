@@ -263,7 +263,20 @@ def test_a_running_call_ends_with_its_session(project):
     wait_until(lambda: project.sessions()[0]["state"] == "running")
     time.sleep(0.3)
     project.end_session()
-    assert running.result().outcome == "killed" and running.result().stdout == "on\n"
+    reply = running.result()
+    assert (reply.outcome, reply.stdout, reply.hint) == ("killed", "on\n", None) and lost(reply)
+
+
+def test_a_running_call_ends_with_its_conversation(project):
+    running = project.start("open('f', 'w').write('k')\nimport time\ntime.sleep(50)")
+    wait_until(lambda: project.sessions() and project.sessions()[0]["state"] == "running")
+    time.sleep(0.3)
+    assert project.delete().status == 204
+    reply = running.result()
+    assert (reply.outcome, reply.hint) == ("killed", None) and lost(reply)
+    message = reply.session["message"]
+    assert message.startswith("The conversation was deleted") and "next call" not in message
+    assert project.get("/v1/conversations/talk").status == 404
 
 
 def test_deleting_the_conversation_leaves_nothing(project):

@@ -146,6 +146,10 @@ static void tells_the_numbers(void **state) {
         assert_non_null(strstr(hint, "64 MiB"));
         assert_true(choose(OUTCOME_ERROR, 139, "", hint));
         assert_non_null(strstr(hint, "signal 11"));
+        assert_true(choose(OUTCOME_KILLED, 137, "", hint));
+        assert_non_null(strstr(hint, "run it again"));
+        facts = (struct hint_facts){.outcome = OUTCOME_KILLED, .stderr_end = "", .on_request = true};
+        assert_false(hint_choose(&facts, hint));
         facts = (struct hint_facts){.outcome = OUTCOME_OK, .stderr_end = "", .skipped_for_size = true};
         assert_true(hint_choose(&facts, hint));
         assert_non_null(strstr(hint, "4 MiB"));

@@ -554,9 +554,12 @@ static void ending_answers_the_call_that_runs(void **state) {
         turn(f);
         die(f, room, SPAWN_END_RETIRED, 9, false);
         assert_int_equal(call->outcome.outcome, OUTCOME_KILLED);
+        assert_true(call->note.on_request);
+        assert_non_null(strstr(call->note.message, "come back with the next call"));
         assert_false(waiting->refused);
         do_call(f, waiting, "fresh");
         assert_true(waiting->note.restarted);
+        assert_false(waiting->note.on_request);
 }
 
 static void deleting_refuses_those_that_wait(void **state) {
@@ -570,6 +573,9 @@ static void deleting_refuses_those_that_wait(void **state) {
         assert_false(of_another->note.restarted);
         die(f, room, SPAWN_END_RETIRED, 9, false);
         assert_true(call->done);
+        assert_true(call->note.on_request);
+        assert_non_null(strstr(call->note.message, "variables, imports, functions and files of it are lost."));
+        assert_null(strstr(call->note.message, "next call"));
         assert_true(waiting->refused);
         assert_int_equal(waiting->why, RUN_REFUSED_DELETED);
         assert_int_equal(sessions_count(f->api.sessions), 1);
