@@ -122,11 +122,12 @@ static int open_anyway(int dir_fd, const char *name, int flags, mode_t mode, int
 }
 
 /* A regular file, and nothing that has taken its place meanwhile. `st` is of what was opened. */
-static int open_file(int dir_fd, const char *name, struct stat *st) {
+static int open_file(int dir_fd, const char *name, struct stat *st, bool *ret_opened_up) {
         int mode;
         CLEANUP_CLOSE int fd = open_anyway(dir_fd, name, 0, 0600, &mode);
         if (fd < 0)
                 return fd;
+        *ret_opened_up = mode >= 0;
         if (mode >= 0)
                 fchmod(fd, (mode_t)mode);
         if (fstat(fd, st) < 0)
@@ -194,14 +195,18 @@ static bool has_same_content(int fd, const struct stat *st) {
 
 static int visit_file(int dir_fd, const char *name, const struct stat *at_first) {
         struct stat st;
+        bool opened_up;
         if (already_taken(at_first))
                 return skip_noted(SKIP_NOT_REGULAR, at_first);
-        CLEANUP_CLOSE int fd = open_file(dir_fd, name, &st);
+        CLEANUP_CLOSE int fd = open_file(dir_fd, name, &st, &opened_up);
         if (fd < 0)
                 return skip(SKIP_UNREADABLE, (uint64_t)at_first->st_size);
         uint64_t size = (uint64_t)st.st_size;
-        enum seen seen = seen_look(walk.path, &st);
-        if (seen == SEEN_AS_IT_IS || (seen == SEEN_PERHAPS && has_same_content(fd, &st)))
+        struct stat found = st;
+        if (opened_up && st.st_ino == at_first->st_ino)
+                found.st_ctim = at_first->st_ctim; /* the mode was changed by ourselves */
+        enum seen seen = seen_look(walk.path, &found);
+        if ((seen == SEEN_AS_IT_IS && !opened_up) || (seen != SEEN_NEVER && has_same_content(fd, &st)))
                 return 0;
         if (size > FILE_BYTES_MAX)
                 return skip_noted(SKIP_TOO_LARGE, &st);

@@ -257,6 +257,17 @@ def test_ending_a_session(project):
     assert project.end_session("never-seen").status == 404
 
 
+def test_a_file_that_nobody_may_read_comes_back_only_when_it_has_changed(project):
+    first = project.call("import os\nopen('f', 'w').write('1')\nos.chmod('f', 0)")
+    assert [file["name"] for file in first.files] == ["f"]
+    for _ in range(3):
+        assert project.call("x = 1").files == []
+        time.sleep(0.05)
+    changed = project.call("os.chmod('f', 0o600)\nopen('f', 'w').write('2')\nos.chmod('f', 0)")
+    assert [file["name"] for file in changed.files] == ["f"]
+    assert project.call("print(oct(os.stat('f').st_mode))").stdout == "0o100000\n"
+
+
 def test_a_running_call_ends_with_its_session(project):
     project.call("pass")
     running = project.start("print('on', flush=True)\nimport time\ntime.sleep(50)")
