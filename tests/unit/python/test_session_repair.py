@@ -194,3 +194,10 @@ def test_threads_look_as_ever(session):
         "    except TypeError as problem: print(problem)")
     assert outcome.stdout == ("4 []\nfirst arg must be callable\n2nd arg must be a tuple\n"
                               "optional 3rd arg must be a dictionary\n"), outcome
+
+
+@pytest.mark.parametrize("emptied", ["globals().clear()", "for name in list(globals()): del globals()[name]"])
+def test_the_module_is_still_main_when_its_names_were_cleared(session, emptied):
+    session.run(emptied)
+    outcome = session.run("if __name__ == '__main__': print(__file__)")
+    assert (outcome.stdout, outcome.exit_code) == ("/home/nonroot/main.py\n", 0)

@@ -52,6 +52,7 @@ class State:
 
     def __init__(self, main, workdir: str):
         self._main, self._workdir = main, workdir
+        self._module = {name: vars(main)[name] for name in ("__name__", "__file__")}
         self._sys = [(name, _sys_names[name]) for name in _kept_of_sys]
         self._thread_hook = threading.excepthook
         self._recursion_limit, self._switch_interval = sys.getrecursionlimit(), sys.getswitchinterval()
@@ -91,6 +92,8 @@ class State:
                 _sys_names[name] = value
         MODULES["__main__"], MODULES["sys"], MODULES["builtins"] = self._main, sys, builtins
         vars(self._main)["__builtins__"] = builtins
+        for name, value in self._module.items():  # gone with globals().clear()
+            vars(self._main).setdefault(name, value)
         if threading.excepthook is not self._thread_hook:
             threading.excepthook = self._thread_hook
         if _get_recursion_limit() != self._recursion_limit:
