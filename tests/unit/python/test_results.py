@@ -62,7 +62,8 @@ def test_last_expression_fails_on_its_line(runner):
 
 @pytest.mark.parametrize("source, expected", [
     ("class A:\n    def __repr__(self): raise ValueError\nA()", "<A whose repr failed: ValueError>"),
-    ("class A:\n    def __repr__(self): raise SystemExit(3)\nA()", "<A whose repr took too long>"),
+    ("class A:\n    def __repr__(self): raise SystemExit(3)\nA()", "<A whose repr failed: SystemExit>"),
+    ("import sys\nclass A:\n    def _repr_html_(self): sys.exit(3)\n    def __repr__(self): return 'A'\nA()", "A"),
     ("class A:\n    def __repr__(self): return 5\nA()", "<A whose repr failed: TypeError>"),
     ("class A:\n    def __repr__(self):\n        while True: pass\nA()", "<A whose repr took too long>"),
     ("x = []\nx.append(x)\nx", "[[...]]"), ("x = {}\nx['a'] = x\nx", "{'a': {...}}"), ("10 ** 5000", "<integer of 16610 bits>"),

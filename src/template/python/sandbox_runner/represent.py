@@ -37,6 +37,10 @@ _SIZED = (
 )
 
 
+# What a value's own methods may raise: all but the end of their time (guard.TooSlow).
+_FAILURES = (Exception, SystemExit, KeyboardInterrupt, GeneratorExit)
+
+
 class _Full(Exception):
     pass
 
@@ -110,7 +114,7 @@ def text(value, room: int = TEXT_CHARS_MAX) -> str:
         writer.value(value)
     except _Full:
         writer.parts.append(_CUT)
-    except Exception as problem:
+    except _FAILURES as problem:
         return f"<{type(value).__name__} whose repr failed: {type(problem).__name__}>"
     return "".join(writer.parts)
 
@@ -148,7 +152,7 @@ def _ask(kind, value, name: str):
         if method is None:
             return None
         data = method(value)
-    except Exception:
+    except _FAILURES:
         return None
     if isinstance(data, tuple) and len(data) == 2:  # (data, metadata)
         data = data[0]
