@@ -60,7 +60,7 @@ test('conversations: by keyboard alone', async world => {
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await page.waitForURL(/conversations\/./);
-  assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
+  await page.waitForFunction(() => document.activeElement.id === 'main'); // once the page of that address is drawn
 });
 
 test('conversations: more than a page of them', async world => {
