@@ -159,17 +159,21 @@ static void send_reply(struct execution *execution, struct run *run, struct json
         execution_free(execution);
 }
 
-/* What was kept of it is the reply itself, unless contents of files go with that. */
-static void write_reply(struct execution *execution, const struct run *run) {
-        const struct reply_view view = {&execution->note, execution->files, execution->what.run.inline_files};
+void execute_compose(struct execution *execution, const struct run *run, bool inline_files) {
+        const struct reply_view view = {&execution->note, execution->files, inline_files};
         struct json_out *reply = &execution->reply;
-        if (reply->bytes && !view.inline_files)
-                return;
         json_out_deinit(reply);
         json_out_init(reply, 0);
         execute_reply_write(reply, run, &execution->what, engine_libraries(execution->api->engine), &view);
         if (reply->failed)
                 json_out_deinit(reply);
+}
+
+/* What was kept of it is the reply itself, unless contents of files go with that. */
+static void write_reply(struct execution *execution, const struct run *run) {
+        bool inline_files = execution->what.run.inline_files;
+        if (inline_files || !execution->reply.bytes)
+                execute_compose(execution, run, inline_files);
 }
 
 static void send_written(struct execution *execution, struct run *run) {

@@ -9,7 +9,6 @@
 
 #include "api/api.h"
 #include "api/conversation_events.h"
-#include "api/engine.h"
 #include "api/execution.h"
 #include "api/http.h"
 #include "base/config.h"
@@ -23,17 +22,9 @@ static const char *write_reply(void *data, size_t *ret_length) {
         struct execution *execution = data;
         for (size_t i = 0; i < execution->keep.file_count; i++)
                 copy(execution->run->files.kept[i].sha256, SHA256_TEXT_BYTES, execution->files[i].file.sha256);
-        const struct reply_view view = {
-                .note = &execution->note,
-                .files = execution->files,
-        };
-        struct json_out *out = &execution->reply;
-        json_out_init(out, 0);
-        execute_reply_write(out, execution->run, &execution->what, engine_libraries(execution->api->engine), &view);
-        if (out->failed)
-                json_out_deinit(out);
-        *ret_length = out->used;
-        return out->bytes;
+        execute_compose(execution, execution->run, false);
+        *ret_length = execution->reply.used;
+        return execution->reply.bytes;
 }
 
 void execute_answer_unkept(struct execution *execution) {

@@ -51,6 +51,9 @@ void execution_free(void *data);
 /* In the log, the metrics and the audit log, unless it has been noted already. */
 void execute_note_end(struct execution *execution);
 
+/* Composes execution->reply, which has no bytes then if there is no memory. */
+void execute_compose(struct execution *execution, const struct run *run, bool inline_files);
+
 /* Begins to keep a run of a conversation, which must be held, and answers when that is done. False: it cannot be. */
 bool execute_keep(struct execution *execution);
 /* It could not be kept: its files come with the reply, so that nothing is lost. */
