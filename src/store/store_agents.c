@@ -70,8 +70,7 @@ static void remember_env(struct recent *recent, int64_t project_id, const char *
         recent->env_count++;
 }
 
-/* Every change of agents, on the loop's thread. */
-static int change_agents(struct store *store, writer_fn write, void *data) {
+int agents_change(struct store *store, writer_fn write, void *data) {
         int r = writer_call(store, write, data);
         agents_forget(store);
         return r;
@@ -140,7 +139,7 @@ static int write_agent(struct store *store, void *data) {
 int store_agent_put(struct store *store, int64_t project_id, const char *name, const char *image, const char *tools,
                     bool *ret_created) {
         struct agent_change change = {.project_id = project_id, .agent = name, .image = image, .tools = tools};
-        int r = change_agents(store, write_agent, &change);
+        int r = agents_change(store, write_agent, &change);
         *ret_created = r == 0 && change.created;
         return r;
 }
@@ -175,7 +174,7 @@ static int write_no_agent(struct store *store, void *data) {
 
 int store_agent_delete(struct store *store, int64_t project_id, const char *name, struct store_retired *ret_retired) {
         struct agent_change change = {.project_id = project_id, .agent = name};
-        int r = change_agents(store, write_no_agent, &change);
+        int r = agents_change(store, write_no_agent, &change);
         *ret_retired = change.retired;
         if (r != 0) {
                 free(TAKE_PTR(ret_retired->files));
@@ -224,7 +223,7 @@ static int write_setting(struct store *store, void *data) {
 
 int store_env_set(struct store *store, int64_t project_id, const char *agent, const char *name, const char *value) {
         struct agent_change change = {.project_id = project_id, .agent = agent, .name = name, .value = value};
-        return change_agents(store, write_setting, &change);
+        return agents_change(store, write_setting, &change);
 }
 
 static int write_no_setting(struct store *store, void *data) {
@@ -236,7 +235,7 @@ static int write_no_setting(struct store *store, void *data) {
 
 int store_env_unset(struct store *store, int64_t project_id, const char *agent, const char *name) {
         struct agent_change change = {.project_id = project_id, .agent = agent, .name = name};
-        return change_agents(store, write_no_setting, &change);
+        return agents_change(store, write_no_setting, &change);
 }
 
 /* 1: the row of an agent that has none. */

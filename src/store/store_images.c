@@ -120,8 +120,7 @@ int store_agent_deploy(struct store *store, int64_t project_id, const char *agen
                 .retired = ret_retired,
         };
         *ret_retired = (struct store_retired){.files = NULL};
-        int r = writer_call(store, write_deployment, &deployment);
-        agents_forget(store);
+        int r = agents_change(store, write_deployment, &deployment);
         *ret_created = r == 0 && deployment.created;
         if (r != 0) {
                 free(ret_retired->files);

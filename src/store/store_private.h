@@ -59,8 +59,10 @@ struct store {
         struct writer *writer;
 };
 
-/* store_agents.c: an agent has been changed or is gone. On the loop's thread. */
+/* store_agents.c, on the loop's thread. */
 void agents_forget(struct store *store);
+/* writer_call for whatever changes an agent: nothing of it is remembered afterwards. */
+int agents_change(struct store *store, int (*write)(struct store *store, void *data), void *data);
 
 /* On the writer's thread, within a job. */
 
