@@ -120,12 +120,12 @@ static int pack_file(struct backup *backup, int folder_fd, const char *path, con
         return pack_descriptor(backup, fd, name);
 }
 
-/* All files of a folder, if there is one; names that begin with a point are passed over. */
 /* The audit log goes on while it is copied: where it comes to later is not where the copy ends. */
 static bool is_left_out(const char *folder, const char *name) {
         return strcmp(folder, "audit") == 0 && strcmp(name, AUDIT_HEAD) == 0;
 }
 
+/* All files of a folder, if there is one; names that begin with a point are passed over. */
 static int pack_folder(struct backup *backup, int at_fd, const char *folder) {
         int fd = openat(at_fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         CLEANUP_CLOSEDIR DIR *dir = fd < 0 ? NULL : fdopendir(fd);
